@@ -1,0 +1,20 @@
+# Third-party libraries, one line of why each in docs/dependencies.md. All are Debian 12 packages.
+find_package(Threads REQUIRED)
+find_package(Boost 1.81 REQUIRED COMPONENTS json url)
+find_package(OpenSSL 3 REQUIRED)
+find_package(PkgConfig REQUIRED)
+find_package(fmt REQUIRED)
+find_package(spdlog REQUIRED)
+find_package(CLI11 REQUIRED)
+pkg_check_modules(SQLITE3 REQUIRED IMPORTED_TARGET sqlite3>=3.40)
+pkg_check_modules(YAMLCPP REQUIRED IMPORTED_TARGET yaml-cpp)
+pkg_check_modules(CJOSE REQUIRED IMPORTED_TARGET cjose)
+pkg_check_modules(JANSSON REQUIRED IMPORTED_TARGET jansson)
+pkg_check_modules(CURL REQUIRED IMPORTED_TARGET libcurl)
+pkg_check_modules(XXHASH REQUIRED IMPORTED_TARGET libxxhash)
+find_package(prometheus-cpp CONFIG REQUIRED)
+
+# Asio: callbacks only, no deprecated names; Boost headers count as system headers, so our warnings are ours.
+add_library(seckill_asio INTERFACE)
+target_link_libraries(seckill_asio INTERFACE Boost::headers Threads::Threads)
+target_compile_definitions(seckill_asio INTERFACE BOOST_ASIO_NO_DEPRECATED BOOST_ASIO_DISABLE_BOOST_COROUTINE)

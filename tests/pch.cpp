@@ -1,0 +1,1 @@
+// Holds nothing: the library that owns the tests' precompiled header needs one source.
