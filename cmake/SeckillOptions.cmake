@@ -32,7 +32,7 @@ endif()
 find_program(SECKILL_CCACHE ccache)
 if(SECKILL_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   set(CMAKE_CXX_COMPILER_LAUNCHER
-    "${CMAKE_COMMAND};-E;env;CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime;CCACHE_NOHASHDIR=1;${SECKILL_CCACHE}")
+    "${CMAKE_COMMAND};-E;env;CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime;CCACHE_NOHASHDIR=1;CCACHE_BASEDIR=${CMAKE_SOURCE_DIR};${SECKILL_CCACHE}")
 endif()
 find_program(SECKILL_LLD NAMES ld.lld-19 ld.lld)
 if(SECKILL_LLD AND CMAKE_CXX_COMPILER_ID MATCHES "Clang")

@@ -1,0 +1,63 @@
+# The front door. `make` prints what there is; README.md shows the way in.
+# Variables: YES=1 no questions · JOBS=n parallel compiles · SETUP=skip use what is installed · ARGS="…" passed to the program
+#            DEMO_EXIT=1 BUYERS=n UNITS=n SALE=file for `make demo`
+SHELL := /bin/sh
+.SHELLFLAGS := -eu -c
+MAKEFLAGS += --no-print-directory
+.DEFAULT_GOAL := help
+.PHONY: help setup setup-web demo run test check bench format tsan clean
+
+ARGS ?=
+export YES JOBS DEMO_EXIT SETUP
+
+SETUP_QUIETLY = [ "$${SETUP:-}" = skip ] || QUIET=1 tools/setup.sh
+DEMO_FLAGS = $(if $(BUYERS),--buyers $(BUYERS)) $(if $(UNITS),--units $(UNITS)) $(if $(SALE),--sale '$(SALE)') \
+             $(if $(PORT),--port $(PORT)) $(if $(ADMIN_PORT),--admin-port $(ADMIN_PORT))
+
+help: ## print this
+	@printf 'make …\n'
+	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  \1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
+	@printf 'Variables: YES=1  JOBS=n  SETUP=skip  ARGS="…"  and for demo: DEMO_EXIT=1  BUYERS=n  UNITS=n  SALE=examples/…\n'
+
+demo: ## build and watch a flash sale sell exactly its stock; Ctrl-C ends it
+	@$(SETUP_QUIETLY) build
+	@tools/build.sh release seckill
+	@exec build/release/seckill demo $(DEMO_FLAGS) $(ARGS)
+
+run: ## build and serve with demo logins: seckill serve --demo
+	@$(SETUP_QUIETLY) build
+	@tools/build.sh release seckill
+	@exec build/release/seckill serve --demo $(ARGS)
+
+test: ## every test with sanitizers, then style and black-box tests; ends with "N passed, N failed"
+	@$(SETUP_QUIETLY) build test
+	@tools/build.sh dev
+	@exec python3 tools/test.py $(ARGS)
+
+check: ## format, clang-tidy, layers, style and the fast tests: before every commit
+	@$(SETUP_QUIETLY) build test
+	@exec python3 tools/check.py $(ARGS)
+
+bench: ## measure and compare with the bars; writes build/bench/report.json
+	@$(SETUP_QUIETLY) build bench
+	@if grep -qs '^SECKILL_BUILD_BENCH:[A-Z]*=ON' build/release/CMakeCache.txt; then tools/build.sh release; \
+	else CMAKE_ARGS=-DSECKILL_BUILD_BENCH=ON tools/build.sh release; fi
+	@if [ -f bench/run.py ]; then exec python3 bench/run.py $(ARGS); else echo 'bench: there is no bench/run.py yet.'; fi
+
+tsan: ## the fast tests under ThreadSanitizer
+	@$(SETUP_QUIETLY) build test
+	@tools/build.sh tsan fast_tests
+	@exec ctest --test-dir build/tsan --output-on-failure -L fast $(ARGS)
+
+format: ## rewrite the C++ files in the house format
+	@git ls-files -co --exclude-standard 'src/*.cpp' 'src/*.hpp' 'tests/*.cpp' 'tests/*.hpp' 'bench/*.cpp' 'bench/*.hpp' \
+	  'cmake/*.hpp' | xargs -r clang-format-19 -i
+
+setup: ## install what a build and its tests need, after saying what and how much
+	@tools/setup.sh build test bench
+
+setup-web: ## install what rebuilding the web pages needs
+	@tools/setup.sh web
+
+clean: ## remove the build folder
+	@rm -rf build
