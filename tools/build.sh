@@ -19,8 +19,10 @@ command -v clang++-19 >/dev/null 2>&1 || [ -n "${CXX:-}" ] ||
   stop "clang++-19 is not installed; run: make setup   (or set CXX to clang++ >= 19 or g++ >= 13)"
 mkdir -p "$build" || stop "cannot write in $(pwd)/build"
 free_mb=$(df -Pm build | awk 'NR == 2 {print $4}')
-[ "$free_mb" -ge 2000 ] || [ -f "$build/.built" ] && [ "$free_mb" -ge 300 ] ||
-  stop "the disk of $(pwd)/build has only $free_mb MB free; a build needs 2000 MB. Free some space (make clean removes old builds)."
+need_mb=2000
+[ ! -f "$build/.built" ] || need_mb=300  # what is there needs little more
+[ "$free_mb" -ge "$need_mb" ] ||
+  stop "the disk of $(pwd)/build has only $free_mb MB free; a build needs $need_mb MB. Free some space (make clean removes old builds)."
 
 # One build at a time in a folder; the second waits instead of tripping over the first.
 exec 9>"$build/.lock"

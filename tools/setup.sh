@@ -4,6 +4,7 @@
 #   YES=1 skips the question; without a terminal there is no question either. Without root it prints the line to run.
 #   QUIET=1 says nothing when all is installed. It installs by name only and neither enables nor starts a service.
 # Exit: 0 all installed, 1 not (the last line says what to do).
+# shellcheck disable=SC2086  # package names are split into words on purpose
 set -eu
 export LC_ALL=C
 here=$(dirname "$0")
@@ -76,7 +77,8 @@ if [ "${YES:-}" != 1 ] && [ -t 0 ] && [ -t 1 ]; then
 else
   say "setup: going on without a question (YES=1 or no terminal)."
 fi
-DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends \
+loud=-qq; [ -t 1 ] && loud=-q  # a person sees the download move, a log keeps one line a package
+DEBIAN_FRONTEND=noninteractive apt-get install -y $loud --no-install-recommends \
   -o DPkg::Lock::Timeout=300 -o Acquire::Retries=3 -o APT::Cmd::Disable-Script-Warning=1 -o Dpkg::Use-Pty=0 $missing ||
   stop "apt-get failed (its own lines above say why). Run 'make setup' again when that is solved."
 say "setup: done."
