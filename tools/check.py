@@ -2,7 +2,7 @@
 """`make check`: format, layers and style, clang-tidy, fast tests; what a change must pass before it is committed.
 
 clang-tidy remembers each clean file by the content of everything that file includes from us, so a second run looks only
-at what changed. Usage: tools/check.py [--only format|rules|tidy|fast]
+at what changed. Usage: tools/check.py [--only rules|fast|tidy]
 """
 
 import argparse
@@ -25,27 +25,6 @@ INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.MULTILINE)
 
 def say(text: str) -> None:
     print(text, flush=True)
-
-
-def sources(*endings: str) -> list[str]:
-    listed = subprocess.run(["git", "ls-files", "-co", "--exclude-standard", "src", "tests", "bench", "cmake"], cwd=ROOT,
-                            capture_output=True, text=True, check=False)
-    names = listed.stdout.split("\n") if listed.returncode == 0 else [
-        str(p.relative_to(ROOT)) for d in ("src", "tests", "bench", "cmake") for p in (ROOT / d).rglob("*")]
-    return sorted(name for name in names if name.endswith(endings) and (ROOT / name).is_file())
-
-
-def check_format() -> bool:
-    names = sources(".cpp", ".hpp")
-    ran = subprocess.run(["clang-format-19", "--dry-run", "-Werror", *names], cwd=ROOT, capture_output=True, text=True,
-                         check=False)
-    wrong = sorted(set(re.findall(r"^(\S+?):\d+:\d+: error: code should be clang-formatted", ran.stderr, re.MULTILINE)))
-    for name in wrong:
-        say(f"{name}: not in the house format; run: make format")
-    if ran.returncode != 0 and not wrong:
-        say(ran.stderr.strip())
-    say(f"format: {f'{len(wrong)} of {len(names)} files differ' if wrong else f'{len(names)} files'}")
-    return ran.returncode == 0
 
 
 def check_rules() -> bool:
@@ -148,7 +127,7 @@ def check_fast() -> bool:
     return subprocess.run([sys.executable, ROOT / "tools/test.py", "--only", "fast"], check=False).returncode == 0
 
 
-PARTS = {"format": check_format, "rules": check_rules, "tidy": check_tidy, "fast": check_fast}
+PARTS = {"rules": check_rules, "tidy": check_tidy, "fast": check_fast}
 
 
 def main() -> None:

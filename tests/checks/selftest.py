@@ -9,12 +9,14 @@ from pathlib import Path
 
 import beast
 import docs
+import format as house_format
 import layers
 import notices
 import style
 
-HEADER = "// What this file is for.\n#pragma once\n"
+HEADER = "// What this file is for.\n#pragma once\n\n"
 GOOD = {
+    ".clang-format": (Path(__file__).parents[2] / ".clang-format").read_text(encoding="utf-8"),
     "src/base/text.hpp": HEADER + "namespace seckill::base {}\n",
     "src/base/text.cpp": '#include "base/text.hpp"\nnamespace seckill::base {}\n',
     "src/model/sale.hpp": HEADER + '#include "base/text.hpp"\nnamespace seckill::model {}\n',
@@ -51,7 +53,7 @@ class Checks(unittest.TestCase):
 
     def test_a_clean_tree_passes_every_check(self):
         with tree() as root:
-            for check in (layers, beast, style, docs, notices):
+            for check in (layers, beast, style, docs, notices, house_format):
                 self.assertEqual(check.check(root), [], check.__name__)
 
     def test_layers_finds_an_include_that_points_right(self):
@@ -138,6 +140,9 @@ class Checks(unittest.TestCase):
         self.broken(docs.check, "no heading", docs__a_dot_md="[x](../README.md#a-part-two)\n")
         self.broken(docs.check, "no heading", docs__a_dot_md="[x](#nothing)\n")
         self.broken(docs.check, "leaves the repository", docs__a_dot_md="[x](../../../../../../../../etc/)\n")
+
+    def test_format_finds_what_the_formatter_would_change(self):
+        self.broken(house_format.check, "house format", src__base__a_dot_cpp="// x\nint  x ;\n")
 
     def test_notices_finds_a_dependency_that_is_not_listed(self):
         more = GOOD["cmake/SeckillDependencies.cmake"] + "find_package(fmt REQUIRED)\n"
