@@ -1,0 +1,289 @@
+#include "app/config.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <set>
+
+#include "app/yaml_reader.hpp"
+#include "base/crypto.hpp"
+
+namespace seckill::app {
+namespace {
+
+using std::chrono::milliseconds;
+using namespace std::chrono_literals;
+
+constexpr std::size_t secret_bytes_min = 32;
+constexpr std::size_t secret_bytes_max = 4'096;
+constexpr std::size_t key_file_bytes_max = 256u << 10;
+constexpr std::array<std::string_view, 3> alg_names{"HS256", "RS256", "ES256"};
+constexpr std::array<std::string_view, 4> level_names{"debug", "info", "warn", "error"};
+constexpr std::array<std::string_view, 2> format_names{"text", "json"};
+
+// Values that stand in our samples and documents: anybody can read them.
+constexpr std::array<std::string_view, 4> published_secrets{
+    "replace-this-operator-token-with-your-own", "replace-this-login-secret-with-your-own-one",
+    "change-me-change-me-change-me-change-me", "0123456789abcdef0123456789abcdef"};
+
+std::string random_secret() {
+  base::Bytes32 bytes{};
+  base::random_bytes(bytes);
+  return base::to_hex(bytes);
+}
+
+std::expected<std::string, std::string> read_small_file(const std::string& path, std::size_t bytes_max) {
+  std::ifstream file{path, std::ios::binary};
+  if (!file) return std::unexpected(fmt::format("{} cannot be read: {}", path, std::strerror(errno)));
+  std::string content(bytes_max + 1, '\0');
+  file.read(content.data(), static_cast<std::streamsize>(content.size()));
+  if (file.bad()) return std::unexpected(path + " cannot be read; is it a folder?");
+  content.resize(static_cast<std::size_t>(file.gcount()));
+  if (content.size() > bytes_max) return std::unexpected(fmt::format("{} is larger than {} bytes", path, bytes_max));
+  return content;
+}
+
+// Editors end files with a line end that is no part of the secret.
+std::string without_line_end(std::string content) {
+  while (!content.empty() && (content.back() == '\n' || content.back() == '\r')) content.pop_back();
+  return content;
+}
+
+// Reads one configuration. A class only to keep what the steps share.
+class ConfigReader {
+ public:
+  ConfigReader(const YAML::Node& document, const std::string& file, const ConfigOverrides& overrides)
+      : top_{document, file, "", problems_}, overrides_{overrides} {}
+
+  std::expected<Config, Problems> read() {
+    top_.boolean("demo", config_.demo);
+    config_.demo = config_.demo || overrides_.demo;
+    // A demo hands out logins to everybody, so unless told otherwise only this machine may ask for one.
+    if (config_.demo) config_.buyer.address = "127.0.0.1";
+    top_.text("data_dir", config_.data_dir);
+    top_.duration("drain_delay", config_.drain_delay, 0ms, 5min);
+    top_.duration("drain_limit", config_.drain_limit, 100ms, 10min);
+    read_buyer(top_.section("buyer"));
+    read_admin(top_.section("admin"));
+    read_login(top_.section("login"));
+    read_limits(top_.section("limits"));
+    read_log(top_.section("log"));
+    top_.finish();
+    apply_overrides();
+    if (config_.buyer.port != 0 && config_.buyer.port == config_.admin.port) {
+      top_.problem("admin", fmt::format("buyer.port and admin.port are both {}; they must differ", config_.admin.port));
+    }
+    if (!problems_.empty()) return std::unexpected(std::move(problems_));
+    return std::move(config_);
+  }
+
+ private:
+  void read_listener(YamlSection& section, ListenerConfig& into) {
+    std::int64_t port = into.port;
+    auto threads = static_cast<std::int64_t>(into.threads);
+    auto connections = static_cast<std::int64_t>(into.connections_max);
+    section.text("address", into.address, 64);
+    section.integer("port", port, 0, 65'535);
+    section.integer("threads", threads, 0, 256);
+    section.integer("connections_max", connections, 1, 1'000'000);
+    into.port = static_cast<std::uint16_t>(port);
+    into.threads = static_cast<unsigned>(threads);
+    into.connections_max = static_cast<std::size_t>(connections);
+  }
+
+  void read_buyer(YamlSection section) {
+    read_listener(section, config_.buyer);
+    auto per_address = static_cast<std::int64_t>(config_.buyer.connections_per_address_max);
+    section.integer("connections_per_address_max", per_address, 0, 1'000'000);
+    config_.buyer.connections_per_address_max = static_cast<std::size_t>(per_address);
+    section.text_list("trusted_proxies", config_.buyer.trusted_proxies, 64);
+    section.finish();
+  }
+
+  // One secret, from the key, a file or the environment; the environment wins, key and file together are a problem.
+  void read_secret(YamlSection& section, std::string_view key, const std::optional<std::string>& environment,
+                   std::string_view variable, Secret& into) {
+    const std::string file_key = std::string{key} + "_file";
+    std::string value;
+    std::string path;
+    section.text(key, value, secret_bytes_max);
+    section.text(file_key, path);
+    if (!value.empty() && !path.empty())
+      section.problem(file_key, fmt::format("give {} or {}, not both", key, file_key));
+    if (!path.empty()) {
+      auto content = read_small_file(path, secret_bytes_max);
+      if (content) {
+        value = without_line_end(*std::move(content));
+        if (value.empty()) section.problem(file_key, path + " is empty");
+      } else {
+        section.problem(file_key, content.error());
+      }
+    }
+    if (environment) value = *environment;
+    if (!value.empty()) {
+      const auto weakness = secret_weakness(value);
+      if (weakness && config_.demo) {
+        config_.warnings.push_back(
+            fmt::format("{} {}; accepted in demo mode only", environment ? variable : key, *weakness));
+      } else if (weakness) {
+        section.problem(path.empty() ? key : file_key, *weakness + "; make one with: openssl rand -hex 32");
+      }
+    }
+    into = Secret{std::move(value)};
+  }
+
+  void read_admin(YamlSection section) {
+    read_listener(section, config_.admin);
+    read_secret(section, "operator_token", overrides_.operator_token, "SECKILL_OPERATOR_TOKEN", config_.operator_token);
+    if (config_.operator_token.empty()) {
+      if (config_.demo) {
+        config_.operator_token = Secret{random_secret()};
+        config_.operator_token_drawn = true;
+      } else if (!section.has("operator_token_file")) {
+        section.problem("operator_token",
+                        "is missing: give operator_token, operator_token_file or SECKILL_OPERATOR_TOKEN (make one "
+                        "with: openssl rand -hex 32), or start with --demo");
+      }
+    }
+    section.finish();
+  }
+
+  void read_login(YamlSection section) {
+    LoginConfig& login = config_.login;
+    std::size_t alg = 0;
+    section.choice("alg", alg, alg_names);
+    login.alg = static_cast<LoginAlg>(alg);
+    read_secret(section, "secret", overrides_.login_secret, "SECKILL_LOGIN_SECRET", login.secret);
+    std::string pem_file;
+    std::string jwks_file;
+    section.text("pem_file", pem_file);
+    section.text("jwks_file", jwks_file);
+    section.text("issuer", login.issuer, 256);
+    section.text("audience", login.audience, 256);
+    if (login.alg == LoginAlg::hs256) {
+      check_hs256(section, pem_file, jwks_file);
+    } else {
+      check_public_key(section, pem_file, jwks_file);
+    }
+    section.finish();
+  }
+
+  void check_hs256(YamlSection& section, const std::string& pem_file, const std::string& jwks_file) {
+    if (!pem_file.empty()) section.problem("pem_file", "is for RS256 and ES256; HS256 takes secret or secret_file");
+    if (!jwks_file.empty()) section.problem("jwks_file", "is for RS256 and ES256; HS256 takes secret or secret_file");
+    if (!config_.login.secret.empty() || section.has("secret_file")) return;
+    if (config_.demo) {
+      config_.login.secret = Secret{random_secret()};
+      config_.login_secret_drawn = true;
+      return;
+    }
+    section.problem("secret",
+                    "is missing: HS256 takes secret, secret_file or SECKILL_LOGIN_SECRET, the key your login service "
+                    "signs with; or choose alg RS256 or ES256 with pem_file or jwks_file");
+  }
+
+  void check_public_key(YamlSection& section, const std::string& pem_file, const std::string& jwks_file) {
+    // A public key taken for an HMAC secret is the classical forgery, so the two never stand side by side.
+    if (!config_.login.secret.empty()) {
+      section.problem("secret", fmt::format("is for HS256; {} takes pem_file or jwks_file",
+                                            alg_names[static_cast<std::size_t>(config_.login.alg)]));
+    }
+    if (pem_file.empty() == jwks_file.empty()) {
+      section.problem("pem_file", fmt::format("{}: {} takes either pem_file or jwks_file",
+                                              pem_file.empty() ? "is missing" : "stands beside jwks_file",
+                                              alg_names[static_cast<std::size_t>(config_.login.alg)]));
+      return;
+    }
+    const bool pem = !pem_file.empty();
+    auto content = read_small_file(pem ? pem_file : jwks_file, key_file_bytes_max);
+    if (!content) {
+      section.problem(pem ? "pem_file" : "jwks_file", content.error());
+    } else if (pem && content->find("PRIVATE KEY") != std::string::npos) {
+      section.problem("pem_file", pem_file + " holds a private key; give the public key only");
+    } else {
+      (pem ? config_.login.pem : config_.login.jwks) = *std::move(content);
+    }
+  }
+
+  void read_limits(YamlSection section) {
+    section.integer("buyer_bucket_capacity", config_.limits.buyer_bucket_capacity, 0, 1'000'000);
+    section.decimal("buyer_bucket_per_s", config_.limits.buyer_bucket_per_s, 0, 1'000'000);
+    section.finish();
+  }
+
+  void read_log(YamlSection section) {
+    auto level = static_cast<std::size_t>(config_.log.level);
+    auto format = static_cast<std::size_t>(config_.log.format);
+    section.choice("level", level, level_names);
+    section.choice("format", format, format_names);
+    config_.log.level = static_cast<base::log::Level>(level);
+    config_.log.format = static_cast<base::log::Format>(format);
+    section.finish();
+  }
+
+  void apply_overrides() {
+    const auto port = [&](const std::optional<std::int64_t>& given, std::string_view flag, std::uint16_t& into) {
+      if (!given) return;
+      if (*given < 0 || *given > 65'535) {
+        problems_.push_back({"", 0, std::string{flag}, fmt::format("{} is not a port; 0 to 65535", *given)});
+        return;
+      }
+      into = static_cast<std::uint16_t>(*given);
+    };
+    port(overrides_.port, "--port", config_.buyer.port);
+    port(overrides_.admin_port, "--admin-port", config_.admin.port);
+    if (overrides_.data_dir) config_.data_dir = *overrides_.data_dir;
+  }
+
+  Problems problems_;
+  YamlSection top_;
+  const ConfigOverrides& overrides_;
+  Config config_;
+};
+
+}  // namespace
+
+std::optional<std::string> secret_weakness(std::string_view secret) {
+  if (std::ranges::find(published_secrets, secret) != published_secrets.end()) {
+    return "is a published sample value that anybody can read";
+  }
+  if (secret.size() < secret_bytes_min) {
+    return fmt::format("is {} bytes long and can be guessed; at least {} are needed", secret.size(), secret_bytes_min);
+  }
+  if (std::set<char>(secret.begin(), secret.end()).size() < 8) return "repeats a few characters and can be guessed";
+  if (std::ranges::any_of(secret, [](char c) { return static_cast<unsigned char>(c) < 0x21 || c == 0x7F; })) {
+    return "holds a space or control character";
+  }
+  return std::nullopt;
+}
+
+ConfigOverrides overrides_from_environment() {
+  ConfigOverrides overrides;
+  const auto read = [](const char* name, std::optional<std::string>& into) {
+    if (const char* value = std::getenv(name); value != nullptr && *value != '\0') into = value;
+  };
+  read("SECKILL_OPERATOR_TOKEN", overrides.operator_token);
+  read("SECKILL_LOGIN_SECRET", overrides.login_secret);
+  return overrides;
+}
+
+std::expected<Config, Problems> load_config(const std::optional<std::string>& path, const ConfigOverrides& overrides) {
+  if (!path) return ConfigReader{YAML::Node{}, "", overrides}.read();
+  auto document = load_yaml(*path);
+  if (!document) return std::unexpected(Problems{document.error()});
+  return ConfigReader{*document, *path, overrides}.read();
+}
+
+std::expected<Config, Problems> parse_config(const std::string& text, const std::string& name,
+                                             const ConfigOverrides& overrides) {
+  auto document = parse_yaml(text, name);
+  if (!document) return std::unexpected(Problems{document.error()});
+  return ConfigReader{*document, name, overrides}.read();
+}
+
+}  // namespace seckill::app
