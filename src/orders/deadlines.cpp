@@ -1,0 +1,150 @@
+#include "orders/deadlines.hpp"
+
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+#include <unordered_set>
+#include <vector>
+
+#include "base/assert.hpp"
+#include "base/limits.hpp"
+#include "base/log.hpp"
+
+namespace seckill::orders {
+namespace {
+
+constexpr std::size_t page = 1'000;  // tickets a sweep submits at most, and the most that are in flight
+
+static_assert(page * 4 <= base::limits::ends_waiting_max, "expiries leave room for buyers' cancels and payments");
+
+// Shared with the answers of TicketEnds, which may come after stop().
+struct InFlight {
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::unordered_set<model::Ticket, model::TicketHash> tickets;
+  bool stopping = false;
+  DeadlineCounters counters;
+
+  // False when the ticket is in flight already.
+  bool enter(const model::Ticket& ticket) {
+    const std::lock_guard lock{mutex};
+    if (tickets.size() >= page || !tickets.insert(ticket).second) return false;
+    counters.in_flight = tickets.size();
+    return true;
+  }
+
+  void leave(const model::Ticket& ticket, const base::Result<store::Ended>& ended) {
+    if (ended && ended->result == store::EndResult::done) {
+      counters.expired.fetch_add(1, std::memory_order_relaxed);
+    } else if (ended) {
+      counters.overtaken.fetch_add(1, std::memory_order_relaxed);
+    }  // else: the next sweep finds it again
+    const std::lock_guard lock{mutex};
+    tickets.erase(ticket);
+    counters.in_flight = tickets.size();
+    if (tickets.empty()) changed.notify_all();
+  }
+};
+
+}  // namespace
+
+struct Deadlines::Impl {
+  Impl(store::Store& store_in, TicketEnds& ends_in, const base::Clock& clock_in, std::chrono::milliseconds every_in)
+      : store{store_in}, ends{ends_in}, clock{clock_in}, every{every_in} {}
+
+  store::Store& store;
+  TicketEnds& ends;
+  const base::Clock& clock;
+  const std::chrono::milliseconds every;
+  const std::shared_ptr<InFlight> flight = std::make_shared<InFlight>();
+  std::mutex sweeping;         // one sweep at a time; guards the two below
+  bool store_failing = false;  // said once
+  bool full_page = false;
+  std::thread thread;
+
+  void run();
+  std::size_t sweep();
+  void measure_lag(const model::Ticket& oldest, base::UtcMs now);
+};
+
+void Deadlines::Impl::run() {
+  for (;;) {
+    sweep();
+    std::unique_lock lock{flight->mutex};
+    const auto stop = [this] { return flight->stopping; };
+    if (full_page) {
+      // More is overdue than one page: go on as soon as this one has ended, but not faster than the store ends them.
+      flight->changed.wait_for(lock, every, [&] { return stop() || flight->tickets.empty(); });
+    } else {
+      flight->changed.wait_for(lock, every, stop);
+    }
+    if (stop()) return;
+  }
+}
+
+std::size_t Deadlines::Impl::sweep() {
+  const std::lock_guard one_at_a_time{sweeping};
+  auto& counters = flight->counters;
+  const auto now = clock.now_utc();
+  const auto due = store.due_tickets(now, static_cast<std::int64_t>(page));
+  counters.sweeps.fetch_add(1, std::memory_order_relaxed);
+  full_page = false;
+  if (!due) {
+    counters.store_errors.fetch_add(1, std::memory_order_relaxed);
+    if (!store_failing) base::log::warn("deadlines: the sweep fails and is tried again: {}", due.error().text());
+    store_failing = true;
+    return 0;
+  }
+  if (store_failing) base::log::info("deadlines: the sweep works again");
+  store_failing = false;
+  full_page = due->size() >= page;
+  if (due->empty()) {
+    counters.oldest_overdue_ms = 0;
+    return 0;
+  }
+  measure_lag(due->front(), now);
+  std::size_t submitted = 0;
+  for (const auto& ticket : *due) {
+    if (!flight->enter(ticket)) continue;
+    ++submitted;
+    counters.submitted.fetch_add(1, std::memory_order_relaxed);
+    store::EndCommand command;
+    command.ticket = ticket;
+    command.event = model::OrderEvent::expire;
+    ends.submit(std::move(command),
+                [shared = flight, ticket](const base::Result<store::Ended>& ended) { shared->leave(ticket, ended); });
+  }
+  return submitted;
+}
+
+// One read a sweep, and only while something is overdue.
+void Deadlines::Impl::measure_lag(const model::Ticket& oldest, base::UtcMs now) {
+  const auto order = store.find_order(oldest);
+  if (!order || !*order || (*order)->pay_before == 0) return;
+  flight->counters.oldest_overdue_ms = std::max<std::int64_t>(0, now - (*order)->pay_before);
+}
+
+Deadlines::Deadlines(store::Store& store, TicketEnds& ends, const base::Clock& clock, std::chrono::milliseconds every)
+    : impl_{std::make_unique<Impl>(store, ends, clock, every)} {}
+
+Deadlines::~Deadlines() { stop(); }
+
+void Deadlines::start() {
+  SECKILL_ASSERT(!impl_->thread.joinable(), "Deadlines is started once");
+  impl_->thread = std::thread{[impl = impl_.get()] { impl->run(); }};
+}
+
+void Deadlines::stop() {
+  {
+    const std::lock_guard lock{impl_->flight->mutex};
+    impl_->flight->stopping = true;
+  }
+  impl_->flight->changed.notify_all();
+  if (impl_->thread.joinable()) impl_->thread.join();
+}
+
+std::size_t Deadlines::sweep() { return impl_->sweep(); }
+
+const DeadlineCounters& Deadlines::counters() const noexcept { return impl_->flight->counters; }
+
+}  // namespace seckill::orders
