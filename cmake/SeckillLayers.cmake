@@ -5,6 +5,7 @@ function(seckill_library name)
   cmake_parse_arguments(ARG "ASIO" "" "DEPS" ${ARGN})
   set_property(GLOBAL APPEND PROPERTY SECKILL_LAYERS ${name})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${CMAKE_SOURCE_DIR}/src/${name}/*.cpp")
+  list(FILTER sources EXCLUDE REGEX "/src/gateway/http/")  # a library of its own, see its CMakeLists.txt
   if(sources)
     add_library(seckill_${name} STATIC ${sources})
     target_include_directories(seckill_${name} PUBLIC "${CMAKE_SOURCE_DIR}/src")
