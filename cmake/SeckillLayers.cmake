@@ -1,11 +1,16 @@
-# seckill_library(NAME [ASIO] DEPS ...): the library of folder src/NAME. Sources are found by pattern; a folder of headers
-# alone becomes an interface library. DEPS name folders to the left (checked by tests/checks/layers.py) and packages.
-# ASIO: the folder's files share the precompiled header of cmake/pch/asio.hpp.
+# seckill_library(NAME DEPS ...): the library of folder src/NAME. Sources are found by pattern, but a subfolder with a
+# CMakeLists.txt of its own is a library of its own; a folder of headers alone becomes an interface library. DEPS name
+# folders to the left (checked by tests/checks/layers.py) and packages.
 function(seckill_library name)
-  cmake_parse_arguments(ARG "ASIO" "" "DEPS" ${ARGN})
+  cmake_parse_arguments(ARG "" "" "DEPS" ${ARGN})
   set_property(GLOBAL APPEND PROPERTY SECKILL_LAYERS ${name})
-  file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${CMAKE_SOURCE_DIR}/src/${name}/*.cpp")
-  list(FILTER sources EXCLUDE REGEX "/src/gateway/http/")  # a library of its own, see its CMakeLists.txt
+  set(folder "${CMAKE_SOURCE_DIR}/src/${name}")
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${folder}/*.cpp")
+  file(GLOB own_libraries RELATIVE "${folder}" CONFIGURE_DEPENDS "${folder}/*/CMakeLists.txt")
+  foreach(own IN LISTS own_libraries)
+    get_filename_component(own "${own}" DIRECTORY)
+    list(FILTER sources EXCLUDE REGEX "/src/${name}/${own}/")
+  endforeach()
   if(sources)
     add_library(seckill_${name} STATIC ${sources})
     target_include_directories(seckill_${name} PUBLIC "${CMAKE_SOURCE_DIR}/src")

@@ -29,6 +29,8 @@ if(SECKILL_SANITIZE)
   add_link_options(-fsanitize=${SECKILL_SANITIZE})
 endif()
 
+# ccache, told what precompiled headers need, and to see the same command in every build folder and clone. The
+# precompiled headers themselves name their folder, so their users hit again in the same folder only.
 find_program(SECKILL_CCACHE ccache)
 if(SECKILL_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   set(CMAKE_CXX_COMPILER_LAUNCHER
