@@ -6,9 +6,12 @@ Usage: tools/test.py [--build build/dev] [--only fast|checks|system]
 """
 
 import argparse
+import contextlib
 import json
 import os
 import re
+import select
+import signal
 import subprocess
 import sys
 import time
@@ -106,32 +109,24 @@ def system(build: Path, tally: Tally) -> None:
     environment = os.environ | {"SECKILL_BINARY": str(binary.resolve())}
     process = subprocess.Popen([sys.executable, "-u", runner, "--binary", str(binary.resolve())], cwd=ROOT,
                                env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                               stderr=subprocess.STDOUT, text=True, errors="replace")
-    deadline = time.monotonic() + SYSTEM_SECONDS_MAX
+                               stderr=subprocess.STDOUT, start_new_session=True)
+    try:
+        text, finished = follow(process, SYSTEM_SECONDS_MAX)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(10 if finished else 0)
+    finally:  # also what the suite started and did not end
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+    code = process.wait()
+    if not finished:
+        tally.add(f"black-box tests: stopped after {SYSTEM_SECONDS_MAX // 60} minutes", False)
     passed = failed = None
     names: list[str] = []
-    os.set_blocking(process.stdout.fileno(), False)
-    pending = ""
-    while True:
-        code = process.poll()
-        chunk = process.stdout.read() or ""
-        if chunk:
-            print(chunk, end="", flush=True)
-        pending += chunk
-        *whole, pending = pending.split("\n")
-        for line in whole + ([pending] if code is not None and pending else []):
-            if match := re.fullmatch(r"\s*(\d+) passed, (\d+) failed.*", line):
-                passed, failed = int(match.group(1)), int(match.group(2))
-            elif match := re.match(r"(?:FAIL|ERROR|FAILED)[: ]+(\S+)", line):
-                names.append(match.group(1))
-        if code is not None:
-            break
-        if time.monotonic() > deadline:
-            process.kill()
-            say(f"black-box tests: stopped after {SYSTEM_SECONDS_MAX // 60} minutes")
-            tally.failed.append("black-box tests: timed out")
-        if not chunk:
-            time.sleep(0.05)
+    for line in text.split("\n"):
+        if match := re.fullmatch(r"\s*(\d+) passed, (\d+) failed.*", line):
+            passed, failed = int(match.group(1)), int(match.group(2))
+        elif match := re.match(r"(?:FAIL|ERROR|FAILED)[: ]+(\S+)", line):
+            names.append(match.group(1).rstrip(":"))
     if passed is None:
         tally.add("black-box tests (no summary line)", code == 0)
         return
@@ -140,6 +135,23 @@ def system(build: Path, tally: Tally) -> None:
     tally.failed += [f"system: {names[i] if i < len(names) else 'see above'}" for i in range(failed)]
     if code != 0 and failed == 0:
         tally.failed.append(f"black-box tests: exit code {code}")
+
+
+def follow(process: subprocess.Popen, seconds_max: int) -> tuple[str, bool]:
+    """Prints what the process says as it says it, until it has ended or the time is up; the text, and whether it ended."""
+    deadline = time.monotonic() + seconds_max
+    text = bytearray()
+    while time.monotonic() < deadline:
+        if select.select([process.stdout], [], [], 0.5)[0]:
+            chunk = os.read(process.stdout.fileno(), 65536)
+            if not chunk:
+                return text.decode(errors="replace"), True
+            text += chunk
+            sys.stdout.buffer.write(chunk)
+            sys.stdout.flush()
+        elif process.poll() is not None:  # ended, while something it started still holds the pipe
+            return text.decode(errors="replace"), True
+    return text.decode(errors="replace"), False
 
 
 def main() -> None:
