@@ -123,16 +123,16 @@ def system(build: Path, tally: Tally) -> None:
     passed = failed = None
     names: list[str] = []
     for line in text.split("\n"):
-        if match := re.fullmatch(r"\s*(\d+) passed, (\d+) failed.*", line):
+        if match := re.fullmatch(r"(?:system: )?(\d+) passed, (\d+) failed(?:, \d+ skipped)?", line.strip()):
             passed, failed = int(match.group(1)), int(match.group(2))
-        elif match := re.match(r"(?:FAIL|ERROR|FAILED)[: ]+(\S+)", line):
-            names.append(match.group(1).rstrip(":"))
+        elif match := re.match(r"(?:FAIL|ERROR): (\S+)", line):
+            names.append(match.group(1))
     if passed is None:
         tally.add("black-box tests (no summary line)", code == 0)
         return
     tally.passed += passed
     names = list(dict.fromkeys(names))
-    tally.failed += [f"system: {names[i] if i < len(names) else 'see above'}" for i in range(failed)]
+    tally.failed += [f"system: {names[i] if i < len(names) else "see above"}" for i in range(failed)]
     if code != 0 and failed == 0:
         tally.failed.append(f"black-box tests: exit code {code}")
 
