@@ -131,8 +131,9 @@ def system(build: Path, tally: Tally) -> None:
         tally.add("black-box tests (no summary line)", code == 0)
         return
     tally.passed += passed
-    names = list(dict.fromkeys(names))
-    tally.failed += [f"system: {names[i] if i < len(names) else "see above"}" for i in range(failed)]
+    names = list(dict.fromkeys(names))[:failed]
+    names += ["see above"] * (failed - len(names))
+    tally.failed += [f"system: {name}" for name in names]
     if code != 0 and failed == 0:
         tally.failed.append(f"black-box tests: exit code {code}")
 
