@@ -189,7 +189,8 @@ class Store {
   // --- landing ---
   // One transaction for all records, in their order: transfers move stock rows, intents become orders with journal
   // hold and buyer_units, price-0 intents are paid at once. One Landed for each intent, in order.
-  // Errc::constraint: some intent violates a key or CHECK (nothing was written; land one by one to find it).
+  // Errc::constraint: some intent violates a key or CHECK (nothing was written; land one by one to find it); `cause`
+  // contains "buyer_units" when it is the purchase limit.
   // Errc::oversell_guard: a stock row is short for its holds (nothing was written).
   virtual base::Result<std::vector<Landed>> land(std::span<const model::LaneRecord> records, base::UtcMs now) = 0;
   // Writes the row `failed(reason)` of an intent that cannot land. Harmless when a row exists already.
