@@ -1,5 +1,5 @@
-// Admission: the one atomic step in the buyer's lane (replay? phase? limit? stock? → hold + mark + intent). One port, two
-// engines: lanes in memory (embedded) and in Redis. Everything about a buyer in an item lives in his lane.
+// Admission: the one atomic step in the buyer's lane (replay? phase? limit? stock? → hold + mark + intent). One port,
+// two engines: lanes in memory (embedded) and in Redis. Everything about a buyer in an item lives in his lane.
 //
 // Keeps P1, P3, P4, P5, P8, P9. Callbacks are called exactly once, possibly before the call returns, possibly from
 // another thread; they must be quick and must not block. No method blocks unless it says so.
@@ -25,8 +25,8 @@ struct AdmitRequest {
   model::ItemKey item;
   model::BuyerId buyer;
   model::RequestId request_id;
-  std::int64_t units = 1;       // Requires: ≥ 1
-  std::uint64_t digest = 0;     // model::content_digest
+  std::int64_t units = 1;    // Requires: ≥ 1
+  std::uint64_t digest = 0;  // model::content_digest
   model::OrderFields fields;
 };
 
@@ -35,13 +35,13 @@ struct TicketView {
   model::Ticket ticket;
   std::int64_t units = 0;
   model::TicketState state = model::TicketState::queued;
-  bool live = true;        // holds or owns units
+  bool live = true;  // holds or owns units
 };
 
 struct AdmitReply {
   model::PurchaseAnswer answer = model::PurchaseAnswer::busy;
-  std::optional<TicketView> ticket;     // admitted, replayed; busy when a ticket exists but is not known durable
-  std::vector<TicketView> own;          // limit_reached: the buyer's own live tickets
+  std::optional<TicketView> ticket;  // admitted, replayed; busy when a ticket exists but is not known durable
+  std::vector<TicketView> own;       // limit_reached: the buyer's own live tickets
 };
 using AdmitDone = std::move_only_function<void(AdmitReply)>;
 
@@ -50,7 +50,7 @@ struct StockView {
   std::int64_t available = 0;
   std::int64_t held = 0;
   std::int64_t sold = 0;
-  bool known = false;      // false: lanes closed or unknown
+  bool known = false;  // false: lanes closed or unknown
 };
 
 // A lane's counters for reconcile and the verdict.
@@ -63,8 +63,8 @@ struct LaneView {
 };
 
 enum class LaneAck : std::uint8_t {
-  applied,   // done, or done before, or no such live ticket: nothing more to do
-  closed,    // the lane is closed or unreachable: send again later
+  applied,  // done, or done before, or no such live ticket: nothing more to do
+  closed,   // the lane is closed or unreachable: send again later
 };
 using LaneDone = std::move_only_function<void(LaneAck)>;
 
@@ -109,8 +109,8 @@ class Admission {
   virtual base::Status configure(const model::ItemKey& item, const model::ItemTerms& terms) = 0;
   // Adds units that a committed store transfer brought into a lane; once per transfer id. Any thread.
   virtual base::Status credit(const model::StockTransfer& transfer) = 0;
-  // Debits up to `units` free units from the lanes into the pool (a reduction) and reports how many could be taken, once
-  // their transfers are durable. Blocking; a worker thread.
+  // Debits up to `units` free units from the lanes into the pool (a reduction) and reports how many could be taken,
+  // once their transfers are durable. Blocking; a worker thread.
   virtual base::Result<std::int64_t> debit_to_pool(const model::ItemKey& item, std::int64_t units,
                                                    const std::string& id) = 0;
 

@@ -1,5 +1,5 @@
-// The stock rules of one lane: the only arithmetic on units in the system. Pure: no I/O, clock or threads; memory lanes,
-// the store's landing and the checks all call these same functions.
+// The stock rules of one lane: the only arithmetic on units in the system. Pure: no I/O, clock or threads; memory
+// lanes, the store's landing and the checks all call these same functions.
 //
 //   pool ──transfer──► available ──hold──► held ──post──► sold
 //                          ▲                 └───void──► available

@@ -35,12 +35,12 @@ enum class TicketState : std::uint8_t { queued, ordered, parked, failed };
 // Why a ticket failed; stored by number.
 enum class FailReason : std::uint8_t {
   none = 0,
-  limit_reached = 1,  // the store's limit refused what the lane had admitted
-  sold_out = 2,       // admission by database only
-  superseded = 3,     // refused by the lane of a newer generation
-  discarded = 4,      // parked, and given up by the desk or the deadline
-  oversell_guard = 5, // the stock row was short: must never happen
-  unreadable = 6,     // the store refuses its content every time
+  limit_reached = 1,   // the store's limit refused what the lane had admitted
+  sold_out = 2,        // admission by database only
+  superseded = 3,      // refused by the lane of a newer generation
+  discarded = 4,       // parked, and given up by the desk or the deadline
+  oversell_guard = 5,  // the stock row was short: must never happen
+  unreadable = 6,      // the store refuses its content every time
 };
 
 enum class OrderEvent : std::uint8_t { pay, cancel, expire, close_begin, refund, replay, discard };

@@ -35,12 +35,19 @@ enum class PurchaseAnswer : std::uint8_t {
   bad_token,           // -10: the purchase token does not fit
 };
 
-inline constexpr std::array all_purchase_answers{
-    PurchaseAnswer::admitted,     PurchaseAnswer::replayed,           PurchaseAnswer::sold_out,
-    PurchaseAnswer::limit_reached, PurchaseAnswer::request_conflict,  PurchaseAnswer::not_started,
-    PurchaseAnswer::ended,        PurchaseAnswer::paused,             PurchaseAnswer::rate_limited,
-    PurchaseAnswer::challenge_required, PurchaseAnswer::rejected_by_risk, PurchaseAnswer::busy,
-    PurchaseAnswer::bad_token};
+inline constexpr std::array all_purchase_answers{PurchaseAnswer::admitted,
+                                                 PurchaseAnswer::replayed,
+                                                 PurchaseAnswer::sold_out,
+                                                 PurchaseAnswer::limit_reached,
+                                                 PurchaseAnswer::request_conflict,
+                                                 PurchaseAnswer::not_started,
+                                                 PurchaseAnswer::ended,
+                                                 PurchaseAnswer::paused,
+                                                 PurchaseAnswer::rate_limited,
+                                                 PurchaseAnswer::challenge_required,
+                                                 PurchaseAnswer::rejected_by_risk,
+                                                 PurchaseAnswer::busy,
+                                                 PurchaseAnswer::bad_token};
 
 [[nodiscard]] std::string_view name(PurchaseAnswer answer) noexcept;
 [[nodiscard]] int answer_code(PurchaseAnswer answer) noexcept;
@@ -66,9 +73,9 @@ struct OrderIntent {
   std::int64_t units = 0;
   std::int64_t price_minor = 0;  // as admitted; an order keeps its own
   Currency currency;
-  std::int64_t limit = 0;        // the limit it was admitted under
+  std::int64_t limit = 0;  // the limit it was admitted under
   std::int64_t pay_window_ms = 0;
-  base::UtcMs admitted_at = 0;   // the lane's clock
+  base::UtcMs admitted_at = 0;  // the lane's clock
   OrderFields fields;
 };
 

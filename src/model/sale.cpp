@@ -28,8 +28,8 @@ void check_order_fields(std::vector<std::string>& problems, const std::string& a
   for (std::size_t i = 0; i < item.order_fields.size(); ++i) {
     const std::string& field = item.order_fields[i];
     if (field.size() > limits::order_field_name_bytes_max || field.empty() || !SkuTag::accepts(field)) {
-      problems.push_back(fmt::format("{}.order_fields[{}] must be 1..{} of [A-Za-z0-9_-]", at, i,
-                                     limits::order_field_name_bytes_max));
+      problems.push_back(
+          fmt::format("{}.order_fields[{}] must be 1..{} of [A-Za-z0-9_-]", at, i, limits::order_field_name_bytes_max));
     }
     if (std::count(item.order_fields.begin(), item.order_fields.end(), field) > 1) {
       problems.push_back(fmt::format("{}.order_fields names {} twice", at, base::printable(field, 40)));
@@ -41,7 +41,8 @@ void check_item(std::vector<std::string>& problems, const SaleItem& item) {
   const std::string at = "items." + item.sku.str();
   if (item.sku.empty()) problems.emplace_back("an item has no sku (1..32 of [A-Za-z0-9_-])");
   if (!title_fits(item.title)) {
-    problems.push_back(fmt::format("{}.title must be 1..{} characters of valid UTF-8", at, limits::title_characters_max));
+    problems.push_back(
+        fmt::format("{}.title must be 1..{} characters of valid UTF-8", at, limits::title_characters_max));
   }
   check_range<std::int64_t>(problems, at + ".price_minor", item.price_minor, 0, limits::price_minor_max);
   check_range<std::int64_t>(problems, at + ".list_price_minor", item.list_price_minor, 0, limits::price_minor_max);
@@ -52,11 +53,11 @@ void check_item(std::vector<std::string>& problems, const SaleItem& item) {
   check_range<std::int64_t>(problems, at + ".pay_window_ms", item.pay_window_ms, limits::pay_window_ms_min,
                             limits::pay_window_ms_max);
   const std::int64_t on_sale = std::max<std::int64_t>(item.total - item.reserve, 1);
-  const auto lanes_most = static_cast<std::uint32_t>(
-      std::clamp<std::int64_t>(on_sale / limits::units_per_lane_min, 1, limits::lanes_max));
+  const auto lanes_most =
+      static_cast<std::uint32_t>(std::clamp<std::int64_t>(on_sale / limits::units_per_lane_min, 1, limits::lanes_max));
   if (item.lanes > lanes_most) {
-    problems.push_back(fmt::format("{}.lanes must be at most {} for {} units on sale, not {}", at, lanes_most, on_sale,
-                                   item.lanes));
+    problems.push_back(
+        fmt::format("{}.lanes must be at most {} for {} units on sale, not {}", at, lanes_most, on_sale, item.lanes));
   }
   check_order_fields(problems, at, item);
 }
@@ -98,7 +99,8 @@ std::vector<std::string> problems_of(const Sale& sale) {
   }
   if (sale.starts_at <= 0) problems.emplace_back("starts_at is missing");
   if (sale.ends_at <= sale.starts_at) problems.emplace_back("ends_at must be after starts_at");
-  if (sale.ends_at - sale.starts_at > limits::sale_duration_ms_max) problems.emplace_back("a sale lasts at most 366 days");
+  if (sale.ends_at - sale.starts_at > limits::sale_duration_ms_max)
+    problems.emplace_back("a sale lasts at most 366 days");
   check_range<std::size_t>(problems, "the number of items", sale.items.size(), 1, limits::items_per_sale_max);
   for (std::size_t i = 0; i < sale.items.size(); ++i) {
     check_item(problems, sale.items[i]);
@@ -114,8 +116,9 @@ std::vector<std::string> problems_of(const Sale& sale) {
 base::Result<Sale> apply_edit(const Sale& sale, const SaleEdit& edit, base::UtcMs now) {
   const std::string doing = "editing sale " + sale.id.str();
   if (edit.version != sale.version) {
-    return base::fail(base::Errc::stale, doing,
-                      fmt::format("the sale is at version {}, the edit was made on version {}", sale.version, edit.version));
+    return base::fail(
+        base::Errc::stale, doing,
+        fmt::format("the sale is at version {}, the edit was made on version {}", sale.version, edit.version));
   }
   const Phase phase = phase_at(sale.state, sale.starts_at, sale.ends_at, now);
   if (phase == Phase::ended) return base::fail(base::Errc::refused, doing, "the sale has ended");
@@ -124,7 +127,8 @@ base::Result<Sale> apply_edit(const Sale& sale, const SaleEdit& edit, base::UtcM
   if (edit.title) edited.title = *edit.title;
   if (edit.starts_at && *edit.starts_at != sale.starts_at) {
     // Tickets and lanes already rest on the start; moving it would make refused buyers right afterwards.
-    if (phase != Phase::not_started) return base::fail(base::Errc::refused, doing, "a started sale keeps its starts_at");
+    if (phase != Phase::not_started)
+      return base::fail(base::Errc::refused, doing, "a started sale keeps its starts_at");
     if (*edit.starts_at < now) return base::fail(base::Errc::refused, doing, "starts_at must not be in the past");
     edited.starts_at = *edit.starts_at;
   }
@@ -137,7 +141,8 @@ base::Result<Sale> apply_edit(const Sale& sale, const SaleEdit& edit, base::UtcM
     if (change.title) item->title = *change.title;
     if (change.price_minor) {
       if ((*change.price_minor == 0) != (item->price_minor == 0)) {
-        return base::fail(base::Errc::refused, doing, "a price cannot become or cease to be 0: it decides how orders end");
+        return base::fail(base::Errc::refused, doing,
+                          "a price cannot become or cease to be 0: it decides how orders end");
       }
       item->price_minor = *change.price_minor;
     }
@@ -153,7 +158,8 @@ base::Result<Sale> apply_edit(const Sale& sale, const SaleEdit& edit, base::UtcM
 base::Result<SaleState> apply_command(SaleState state, SaleCommand command) {
   using enum SaleState;
   const auto refuse = [&](std::string_view why) {
-    return base::fail(base::Errc::refused, fmt::format("{} a sale that is {}", name(command), name(state)), std::string{why});
+    return base::fail(base::Errc::refused, fmt::format("{} a sale that is {}", name(command), name(state)),
+                      std::string{why});
   };
   switch (command) {
     case SaleCommand::preload:

@@ -37,14 +37,14 @@ enum class Phase : std::uint8_t { not_started, open, paused, ended };
 struct SaleItem {
   Sku sku;
   std::string title;
-  std::int64_t price_minor = 0;        // 0: a landed order is paid at once
-  std::int64_t list_price_minor = 0;   // the struck-out price shown beside it; 0: none
-  std::int64_t total = 0;              // units of the sale, reserve included
-  std::int64_t reserve = 0;            // units kept back in the pool; only a top-up releases them
-  std::int64_t limit = 1;              // units a buyer may hold or own
-  std::uint32_t tickets_max = 16;      // tickets a buyer may ever have here; 1 = one chance only (FS-40)
+  std::int64_t price_minor = 0;       // 0: a landed order is paid at once
+  std::int64_t list_price_minor = 0;  // the struck-out price shown beside it; 0: none
+  std::int64_t total = 0;             // units of the sale, reserve included
+  std::int64_t reserve = 0;           // units kept back in the pool; only a top-up releases them
+  std::int64_t limit = 1;             // units a buyer may hold or own
+  std::uint32_t tickets_max = 16;     // tickets a buyer may ever have here; 1 = one chance only (FS-40)
   std::int64_t pay_window_ms = 15 * 60'000;
-  std::uint32_t lanes = 0;             // fixed at preload; 0 before it = chosen by default_lanes()
+  std::uint32_t lanes = 0;                // fixed at preload; 0 before it = chosen by default_lanes()
   std::vector<std::string> order_fields;  // names a purchase may carry ("receiver", "remark")
 };
 
@@ -56,7 +56,7 @@ struct Sale {
   base::UtcMs starts_at = 0;  // the sale is open in the half-open interval [starts_at, ends_at)
   base::UtcMs ends_at = 0;
   SaleState state = SaleState::draft;
-  std::int64_t version = 1;   // raised by each edit; an edit carries the version it read
+  std::int64_t version = 1;  // raised by each edit; an edit carries the version it read
   TicketKey ticket_key{};
   base::UtcMs created_at = 0;
   std::vector<SaleItem> items;

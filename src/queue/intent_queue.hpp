@@ -1,5 +1,5 @@
-// The queue between admission and landing: at least once, bounded, in order within a lane. One port, two engines: direct
-// (in process) and RabbitMQ. Keeps P5 (a confirmation means durable) and P9 (full is said before a unit is taken).
+// The queue between admission and landing: at least once, bounded, in order within a lane. One port, two engines:
+// direct (in process) and RabbitMQ. Keeps P5 (a confirmation means durable) and P9 (full is said before a unit goes).
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ namespace seckill::queue {
 // What became of a published record, told once it is durable.
 // Direct queue: the record's order row is committed and `landed` says how. A broker: confirmed, `landed` is empty.
 struct Confirmation {
-  bool durable = false;                  // false: unknown (deadline passed, broker lost), never "failed"
+  bool durable = false;  // false: unknown (deadline passed, broker lost), never "failed"
   std::optional<store::Landed> landed;
 };
 // Called exactly once, from a thread of the queue's, never inside publish(). Must be quick and must not block.
