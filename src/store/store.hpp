@@ -185,6 +185,10 @@ class Store {
                                       const AuditEntry& audit) = 0;
   // Moves pool units to a lane. Errc::refused when the pool has fewer. Idempotent by transfer id.
   virtual base::Status pool_to_lanes(std::span<const model::StockTransfer> transfers, const AuditEntry& audit) = 0;
+  // The units that add_to_pool (positive) or take_from_pool (negative) moved under this id; nullopt: never.
+  virtual base::Result<std::optional<std::int64_t>> pool_change(const model::ItemKey& item, const std::string& id) = 0;
+  // The committed transfer of this id; nullopt: there is none.
+  virtual base::Result<std::optional<model::StockTransfer>> find_transfer(const std::string& id) = 0;
 
   // --- landing ---
   // One transaction for all records, in their order: transfers move stock rows, intents become orders with journal
