@@ -1,0 +1,88 @@
+// What an operator can do to sales and their stock: each change goes to the store first, with its audit row in the same
+// transaction, then to the lanes, then to whoever keeps copies. Repeating a change is harmless, so one that stopped
+// half-way is finished by asking again. Keeps P1 and P2: units move by transfers only; FS-03: preload never overwrites.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "admission/admission.hpp"
+#include "base/clock.hpp"
+#include "ops/sale_json.hpp"
+#include "store/store.hpp"
+
+namespace seckill::ops {
+
+// A stock change's outcome. `repeated`: this id was done before and nothing moved now.
+struct Moved {
+  std::int64_t units = 0;
+  bool repeated = false;
+};
+
+// Blocking; the changes are for one thread (the admin API's change worker), what is const for any.
+class SaleDesk {
+ public:
+  // Told after a sale changed or got lanes: drop what you keep of it. Must be quick and must not block.
+  using SaleChanged = std::function<void(const model::SaleId&)>;
+
+  // Borrows store, admission and clock for its whole life.
+  SaleDesk(store::Store& store, admission::Admission& admission, const base::Clock& clock, SaleChanged changed);
+
+  // Each change returns the sale as it is now. `actor` is who asked, for the audit row.
+  // Adds ticket key and creation time. already_exists.
+  base::Result<model::Sale> create(model::Sale sale, const std::string& actor);
+  // stale, refused, invalid, not_found.
+  base::Result<model::Sale> edit(const model::SaleId& id, const model::SaleEdit& edit, const std::string& actor);
+  // refused by the sale's state or because it has ended, not_found; limit when too many sales are open.
+  base::Result<model::Sale> command(const model::SaleId& id, model::SaleCommand command, const std::string& actor);
+
+  // New units, or units of the reserve, spread evenly over the lanes; before preload they stay in the pool.
+  // refused when the reserve has fewer; already_exists when the id was used for another change.
+  base::Result<Moved> top_up(const model::ItemKey& item, const StockChange& change, const std::string& actor);
+  // Takes free units out of the lanes and out of the sale; how many could be taken may be fewer than asked for.
+  base::Result<Moved> reduce(const model::ItemKey& item, const StockChange& change, const std::string& actor);
+
+  // Opens the lanes of every sale that is preloaded or paused and did not end long ago; what start-up does.
+  // Requires: no change is under way.
+  base::Status install_all();
+
+  // Items whose lanes are here, in the order installed. Any thread, does not block.
+  [[nodiscard]] std::vector<model::ItemKey> installed() const;
+  // Stored and live units of each of the sale's items. Any thread.
+  base::Result<std::vector<ItemUnits>> units_of(const model::Sale& sale) const;
+  base::Result<ItemUnits> units_of(const model::ItemKey& item) const;
+
+ private:
+  base::Status install(const model::Sale& sale);
+  base::Status configure(const model::Sale& sale);
+  base::Result<model::Sale> changed(const model::SaleId& id);
+  [[nodiscard]] store::AuditEntry audit(std::string action, std::string detail, const std::string& actor) const;
+  base::Result<std::int64_t> pool_to_lanes(const model::ItemKey& item, const StockChange& change,
+                                           const store::AuditEntry& audit);
+  base::Result<std::int64_t> take_from_lanes(const model::Sale& sale, const model::ItemKey& item,
+                                             const StockChange& change);
+
+  store::Store& store_;
+  admission::Admission& admission_;
+  const base::Clock& clock_;
+  SaleChanged changed_;
+  mutable std::mutex mutex_;               // guards installed_
+  std::vector<model::ItemKey> installed_;  // at most sales_open_max × items_per_sale_max
+  // Transfers that the store has committed and whose credit a lane has not taken yet; asking again finishes them.
+  std::vector<model::StockTransfer> uncredited_;
+  // Reductions whose units have left the lanes but not yet the pool.
+  struct InPool {
+    model::ItemKey item;
+    std::string id;
+    std::int64_t units = 0;
+  };
+  std::vector<InPool> in_pool_;
+};
+
+// Sales that ended longer ago than this, and longer than any of their payment windows, get no lanes at start.
+inline constexpr std::int64_t lanes_kept_after_end_ms = 86'400'000;
+
+}  // namespace seckill::ops

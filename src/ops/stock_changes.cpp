@@ -1,0 +1,141 @@
+// Top-ups and reductions. The store knows every change by its id for ever; lanes know it for the life of the process.
+// So whether a change was made before is asked of the store, never guessed from the lanes: after a restart the lanes
+// are built with the units of every committed transfer, and crediting one again would oversell (P1).
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "ledger/lane_stock.hpp"
+#include "ops/sale_desk.hpp"
+
+namespace seckill::ops {
+namespace {
+
+std::string change_detail(const model::ItemKey& item, const StockChange& change, std::string_view from) {
+  // Ids are [A-Za-z0-9_-] and need no escaping.
+  return fmt::format(R"({{"sale":"{}","sku":"{}","units":{},"id":"{}","from":"{}"}})", item.sale.view(),
+                     item.sku.view(), change.units, change.id, from);
+}
+
+std::unexpected<base::Error> used_otherwise(const model::ItemKey& item, const std::string& id) {
+  return base::fail(base::Errc::already_exists, "changing the stock of " + item.text(),
+                    fmt::format("the id {} was used for another change of this item; take a new one", id));
+}
+
+}  // namespace
+
+base::Result<Moved> SaleDesk::top_up(const model::ItemKey& item, const StockChange& change, const std::string& actor) {
+  const auto sale = store_.find_sale(item.sale);
+  if (!sale) return std::unexpected(sale.error());
+  if (sale->find(item.sku) == nullptr) {
+    return base::fail(base::Errc::not_found, "topping up " + item.text(), "there is no such item in this sale");
+  }
+  if (model::phase_at(sale->state, sale->starts_at, sale->ends_at, clock_.now_utc()) == model::Phase::ended) {
+    return base::fail(base::Errc::refused, "topping up " + item.text(), "the sale has ended");
+  }
+  const bool preloaded = sale->state != model::SaleState::draft;
+  if (change.from_reserve && !preloaded) {
+    return base::fail(base::Errc::refused, "topping up " + item.text(),
+                      "a reserve is released into lanes, and the sale is not preloaded");
+  }
+  const auto known = store_.pool_change(item, change.id);
+  if (!known) return std::unexpected(known.error());
+  if (*known && (change.from_reserve || **known != change.units)) return used_otherwise(item, change.id);
+
+  const auto entry = audit("item.top_up", change_detail(item, change, change.from_reserve ? "reserve" : "new"), actor);
+  if (!change.from_reserve && !*known) {
+    if (auto added = store_.add_to_pool(item, change.units, change.id, entry); !added) {
+      return std::unexpected(added.error());
+    }
+  }
+  bool moved_now = !change.from_reserve && !*known;
+  if (preloaded) {
+    const auto moved = pool_to_lanes(item, change, entry);
+    if (!moved) return std::unexpected(moved.error());
+    moved_now = moved_now || *moved > 0;
+  }
+  changed_(item.sale);
+  return Moved{.units = moved_now ? change.units : 0, .repeated = !moved_now};
+}
+
+// Units moved now; 0 when these transfers were committed before.
+base::Result<std::int64_t> SaleDesk::pool_to_lanes(const model::ItemKey& item, const StockChange& change,
+                                                   const store::AuditEntry& audit) {
+  const auto stock = store_.item_stock(item);
+  if (!stock) return std::unexpected(stock.error());
+  const auto lanes = static_cast<std::uint32_t>(stock->lanes.size());
+  std::vector<model::StockTransfer> transfers;
+  for (std::uint32_t i = 0; i < lanes; ++i) {
+    const std::int64_t units = ledger::preload_share(change.units, lanes, i);
+    if (units == 0) continue;
+    const store::LaneRow& row = stock->lanes[i];
+    transfers.push_back({.id = fmt::format("topup:{}:{}:{}", item.text(), change.id, row.lane),
+                         .item = item,
+                         .from = model::StockTransfer::pool,
+                         .to = static_cast<std::int32_t>(row.lane),
+                         .units = units,
+                         .generation = row.generation,
+                         .at = clock_.now_utc()});
+  }
+  if (transfers.empty()) return base::fail(base::Errc::refused, "topping up " + item.text(), "it has no lanes");
+  // The first transfer's id tells whether this change was committed, and with how many units: all or none of them were.
+  const auto first = store_.find_transfer(transfers.front().id);
+  if (!first) return std::unexpected(first.error());
+  if (*first && (*first)->units != transfers.front().units) return used_otherwise(item, change.id);
+  if (!*first) {
+    if (auto stored = store_.pool_to_lanes(transfers, audit); !stored) return std::unexpected(stored.error());
+    uncredited_.insert(uncredited_.end(), transfers.begin(), transfers.end());
+  }
+  // Not on an earlier change's account: each is credited once per id, whoever asks.
+  while (!uncredited_.empty()) {
+    const auto credited = admission_.credit(uncredited_.back());
+    // Not installed here: the lanes will be built with it.
+    if (!credited && credited.error().code != base::Errc::not_found) return std::unexpected(credited.error());
+    uncredited_.pop_back();
+  }
+  return *first ? 0 : change.units;
+}
+
+base::Result<Moved> SaleDesk::reduce(const model::ItemKey& item, const StockChange& change, const std::string& actor) {
+  const auto sale = store_.find_sale(item.sale);
+  if (!sale) return std::unexpected(sale.error());
+  if (sale->find(item.sku) == nullptr) {
+    return base::fail(base::Errc::not_found, "reducing " + item.text(), "there is no such item in this sale");
+  }
+  const auto known = store_.pool_change(item, change.id);
+  if (!known) return std::unexpected(known.error());
+  if (*known && **known >= 0) return used_otherwise(item, change.id);
+  if (*known) return Moved{.units = -**known, .repeated = true};
+
+  auto taken = take_from_lanes(*sale, item, change);
+  if (!taken) return std::unexpected(taken.error());
+  if (*taken > 0) {
+    const auto entry = audit("item.reduce", change_detail(item, change, "lanes"), actor);
+    if (auto removed = store_.take_from_pool(item, *taken, change.id, entry); !removed) {
+      return std::unexpected(removed.error());
+    }
+  }
+  std::erase_if(in_pool_, [&](const auto& one) { return one.item == item && one.id == change.id; });
+  changed_(item.sale);
+  return Moved{.units = *taken, .repeated = false};
+}
+
+// Units now in the pool on account of this reduction. Remembered until they have left it, so that asking again after a
+// failure in between takes no more from the lanes. A crash in between leaves them in the pool, as a reserve.
+base::Result<std::int64_t> SaleDesk::take_from_lanes(const model::Sale& sale, const model::ItemKey& item,
+                                                     const StockChange& change) {
+  const auto stock = store_.item_stock(item);
+  if (!stock) return std::unexpected(stock.error());
+  if (sale.state == model::SaleState::draft) {
+    // A draft keeps at least one unit on sale beside its reserve, else there would be nothing to preload.
+    return std::clamp<std::int64_t>(stock->total - sale.find(item.sku)->reserve - 1, 0, change.units);
+  }
+  const auto before =
+      std::ranges::find_if(in_pool_, [&](const auto& one) { return one.item == item && one.id == change.id; });
+  if (before != in_pool_.end()) return before->units;
+  const auto debited = admission_.debit_to_pool(item, change.units, change.id);
+  if (debited && *debited > 0 && in_pool_.size() < 1'000) in_pool_.push_back({item, change.id, *debited});
+  return debited;
+}
+
+}  // namespace seckill::ops
