@@ -7,6 +7,7 @@
 
 #include <algorithm>
 
+#include "base/limits.hpp"
 #include "store/sqlite/store_impl.hpp"
 
 namespace seckill::store::sqlite {
@@ -226,12 +227,16 @@ base::Status SqliteStore::fail_intent(const model::OrderIntent& intent, model::F
   const auto stored = find_ticket(*work, intent.ticket);
   if (!stored) return std::unexpected(stored.error());
   if (*stored) return {};
+  // What cannot land may hold any number; the row takes part in sums, so it keeps only what a sale could have.
+  model::OrderIntent recorded = intent;
+  if (recorded.units < 1 || recorded.units > base::limits::units_per_item_max) recorded.units = 0;
+  recorded.price_minor = std::max<std::int64_t>(recorded.price_minor, 0);
   const NewRow row{.state = OrderState::failed, .reason = reason, .landed_at = now, .ended_at = now};
-  auto inserted = insert_order(*work, item->item_id, intent, intent.request_id.view(), row);
+  auto inserted = insert_order(*work, item->item_id, recorded, recorded.request_id.view(), row);
   if (!inserted && inserted.error().code == Errc::constraint) {
     // Another ticket has this request id, which no derivation makes. The intent must still end: its row gets a name
     // that no request can have.
-    inserted = insert_order(*work, item->item_id, intent, "failed:" + intent.ticket.str(), row);
+    inserted = insert_order(*work, item->item_id, recorded, "failed:" + intent.ticket.str(), row);
   }
   if (!inserted) return std::unexpected(inserted.error());
   const auto queued = work->run("INSERT INTO event_outbox (order_id, effect, made_at) VALUES (?, ?, ?)",
