@@ -34,7 +34,7 @@ ServerShared::ServerShared(ServerConfig with, RequestHandler& answered_by, std::
       limits{static_cast<std::uint32_t>(config.header_bytes_max), static_cast<std::uint32_t>(config.headers_max),
              static_cast<std::uint32_t>(config.target_bytes_max), config.body_bytes_max},
       on_quiet{std::move(quiet_callback)} {
-  SECKILL_ASSERT(config.tick.count() > 0, "the timer wheel turns");
+  SECKILL_ASSERT(config.tick.count() > 0 && config.write_bytes_per_second_min > 0, "deadlines can be computed");
 }
 
 std::uint64_t ServerShared::ticks(std::chrono::milliseconds time) const noexcept {

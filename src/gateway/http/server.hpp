@@ -51,11 +51,12 @@ struct ServerConfig {
   std::size_t body_bytes_max = base::limits::http_body_bytes_max;
 
   // All are total times, judged to one tick of `tick`.
-  std::chrono::milliseconds header_time{5'000};       // from a request's first byte to its empty line
-  std::chrono::milliseconds body_time{5'000};         // from there to the body's last byte
-  std::chrono::milliseconds idle_time{30'000};        // between requests, and before the first byte
-  std::chrono::milliseconds write_time{10'000};       // for a reply, plus a second for each 32 KiB of it
-  std::chrono::milliseconds reply_wait_time{30'000};  // handler's time to answer; then 503
+  std::chrono::milliseconds header_time{5'000};  // from a request's first byte to its empty line
+  std::chrono::milliseconds body_time{5'000};    // from there to the body's last byte
+  std::chrono::milliseconds idle_time{30'000};   // between requests, and before the first byte
+  std::chrono::milliseconds write_time{10'000};  // for a reply, plus the time its size takes at the next line's rate
+  std::size_t write_bytes_per_second_min = 32 * 1024;  // the slowest reader that is waited for
+  std::chrono::milliseconds reply_wait_time{30'000};   // handler's time to answer; then 503
   std::chrono::milliseconds tick{250};
 
   CoreReplies replies;

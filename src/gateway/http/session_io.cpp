@@ -15,8 +15,6 @@ namespace {
 
 // While lingering we throw away at most this much of what the client still sends.
 constexpr std::size_t linger_bytes_max = 256 * 1024;
-// The slowest reader we wait for, beyond write_time.
-constexpr std::size_t write_bytes_per_second_min = 32 * 1024;
 // An output buffer larger than this is given back once it is empty.
 constexpr std::size_t out_bytes_kept = 16 * 1024;
 
@@ -59,7 +57,7 @@ void Session::enter(State state, std::uint64_t ticks) noexcept {
 }
 
 std::uint64_t Session::write_ticks(std::size_t bytes) const noexcept {
-  return loop_.ticks().write + bytes / write_bytes_per_second_min * loop_.ticks().per_second;
+  return loop_.ticks().write + bytes / loop_.shared().config.write_bytes_per_second_min * loop_.ticks().per_second;
 }
 
 void Session::arm_read() {
