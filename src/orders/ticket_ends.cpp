@@ -26,6 +26,9 @@ constexpr std::chrono::milliseconds backoff_max{250};
 
 static_assert(batch_max * 8 <= base::limits::ends_waiting_max, "the thread finds a full batch under load");
 
+// Unlike a landing, an end that meets one damaged row must not stop the ends of all others: it is answered by itself.
+bool blames_command(base::Errc code) noexcept { return code == base::Errc::corrupt || blames_content(code); }
+
 void add(std::atomic<std::uint64_t>& counter, std::uint64_t by = 1) noexcept {
   counter.fetch_add(by, std::memory_order_relaxed);
 }
@@ -214,7 +217,7 @@ void TicketEnds::Impl::ask(std::span<const store::EndCommand> commands, std::vec
     for (auto& one : *ended) out.emplace_back(std::move(one));
     return;
   }
-  if (commands.size() > 1 && blames_content(ended.error().code)) {
+  if (commands.size() > 1 && blames_command(ended.error().code)) {
     const auto middle = commands.size() / 2;
     ask(commands.first(middle), out);
     ask(commands.subspan(middle), out);
@@ -232,7 +235,7 @@ base::Result<std::vector<store::Ended>> TicketEnds::Impl::ask_patiently(std::spa
       store_answered();
       return ended;
     }
-    if (blames_content(ended.error().code)) return ended;
+    if (blames_command(ended.error().code)) return ended;
     store_failed(ended.error(), "ending tickets");
     // A timed-out transaction may have committed: repeating it then finds "already there", and only the outbox still
     // knows that the lane must be told.

@@ -127,7 +127,8 @@ std::vector<Corruption> corruptions() {
       {"an intent that never landed", "P6", [](Picture& picture, ItemPicture&) { picture.in_flight = 1; }},
       {"a paid order without money", "P7", [](Picture&, ItemPicture& item) { item.audit.paid_without_payment = 1; }},
       {"money without an order", "P7", [](Picture&, ItemPicture& item) { item.audit.payment_without_order = 1; }},
-      {"sold out is said while lanes have units", "P8", [](Picture&, ItemPicture& item) { item.sold_out_while_units = true; }},
+      {"sold out is said while lanes have units", "P8",
+       [](Picture&, ItemPicture& item) { item.sold_out_while_units = true; }},
       {"a queue past its bound", "P9",
        [](Picture& picture, ItemPicture&) { picture.places[0].depth = picture.places[0].capacity + 1; }},
   };
