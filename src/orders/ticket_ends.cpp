@@ -239,7 +239,10 @@ base::Result<std::vector<store::Ended>> TicketEnds::Impl::ask_patiently(std::spa
     store_failed(ended.error(), "ending tickets");
     // A timed-out transaction may have committed: repeating it then finds "already there", and only the outbox still
     // knows that the lane must be told.
-    if (ended.error().code == base::Errc::timeout) outbox_due = true;
+    if (ended.error().code == base::Errc::timeout) {
+      outbox_due = true;
+      owes = true;
+    }
     // Counted from the first failure, not from this batch, so that a dead store answers all who wait in about the
     // stated time and each later batch after one attempt.
     if (std::chrono::steady_clock::now() + backoff - *failing_since >= timing.store_retry_for) return ended;
