@@ -128,10 +128,13 @@ class Checks(unittest.TestCase):
         for line in ("/home/joe/x", "open('/root/x')", "see `/work/x`"):
             self.broken(style.check, "path of one machine", docs__a_dot_md=line + "\n")
 
-    def test_style_finds_a_default_in_a_switch(self):
-        self.broken(style.check, "no default", src__base__a_dot_cpp="// x\nswitch (a) {\n  default: return;\n}\n")
-        with tree(src__base__a_dot_cpp="// x\nswitch (c) {\n  default:  // open set\n    return;\n}\n") as root:
-            self.assertEqual(style.check(root), [])
+    def test_style_finds_a_default_in_a_switch_over_an_enum_of_ours(self):
+        for case in ("Errc::limit", "base::Errc::limit", "PurchaseAnswer::sold_out"):
+            self.broken(style.check, "no default", src__base__a_dot_cpp=
+                        f"// x\nswitch (a) {{\n  case {case}: return;\n  default: return;\n}}\n")
+        for case in ("'a'", "7", "EAGAIN", "verb::get", "boost::beast::http::field::host", "SQLITE_BUSY"):
+            with tree(src__base__a_dot_cpp=f"// x\nswitch (c) {{\n  case {case}:\n  default:\n    return;\n}}\n") as root:
+                self.assertEqual(style.check(root), [], case)
 
     def test_docs_finds_dead_links(self):
         self.broken(docs.check, "no such file", docs__a_dot_md="[x](b.md)\n")
