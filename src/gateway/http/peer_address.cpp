@@ -1,3 +1,5 @@
+// The parts of request.hpp that are code: a method's name, and a client's address in one form whether it came as IPv4,
+// IPv6 or IPv4 mapped into IPv6.
 #include <arpa/inet.h>
 
 #include <algorithm>

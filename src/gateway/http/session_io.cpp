@@ -1,3 +1,5 @@
+// The half of Session (session.hpp) that touches the socket: reads, writes, lingering close and their deadlines. Every
+// buffer it fills has a cap (P9).
 #include <sys/socket.h>
 #include <unistd.h>
 
