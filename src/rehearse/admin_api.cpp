@@ -113,7 +113,7 @@ base::Result<ServerFacts> AdminApi::facts(std::string_view sale) {
   }
   std::string before;
   for (int page = 0; page < 100'000; ++page) {
-    const auto listed = call("GET", fmt::format("/admin/v1/orders?sale={}&limit=100{}", sale, before));
+    const auto listed = call("GET", fmt::format("/admin/v1/orders?sale={}&limit=1000{}", sale, before));
     if (!listed) return std::unexpected(listed.error());
     for (const auto& order : array_of(*listed, "orders")) {
       if (order.is_object()) facts.orders.push_back(read_order(order.get_object()));

@@ -10,10 +10,10 @@ namespace seckill::rehearse {
 
 struct Request {
   bool post = false;
-  std::string target;           // "/api/v1/…"
-  std::string_view token;       // a login; empty: none. Borrowed until the request is written
-  std::string idempotency_key;  // empty: none
-  std::string body;
+  std::string target{};           // "/api/v1/…"
+  std::string_view token{};       // a login; empty: none. Borrowed until the request is written
+  std::string idempotency_key{};  // empty: none
+  std::string body{};
 };
 
 // Appends the request as it goes over the wire.
