@@ -90,8 +90,8 @@ http::PreparedReply prepare(const Wording& words, Language language, const Repli
   std::string body = open_refusal_body(words.refusal, language) + "}";
   SECKILL_ASSERT(body.size() <= refusal_body_bytes_max, "P9: a refusal is at most 96 bytes");
   http::Reply reply = http::Reply::json(words.status, std::move(body));
-  if (words.status == 429) reply = std::move(reply).retry_after(retry_after.rate_limited);
-  if (words.status == 503) reply = std::move(reply).retry_after(retry_after.busy);
+  if (words.status == 429) reply.header("Retry-After", std::to_string(retry_after.rate_limited.count()));
+  if (words.status == 503) reply.header("Retry-After", std::to_string(retry_after.busy.count()));
   if (words.status == 401) reply.header("WWW-Authenticate", "Bearer");
   // Only a GET's refusal could be kept by a cache on the way.
   if (words.status == 401 || words.status == 404) reply.header("Cache-Control", "no-store");

@@ -171,6 +171,9 @@ std::expected<VerifiedToken, TokenFault> TokenVerifier::verify(std::string_view 
   }
   const cjose_jwk_t* key = keys_->choose(text_of(*header, "kid"));
   if (key == nullptr) return std::unexpected(TokenFault::unknown_key);
+  // The library reads a signature in several spellings (padding, spare bits); a token has one.
+  std::string signature(token.size() - second, '\0');
+  if (!decode_base64url(token.substr(second + 1), signature)) return std::unexpected(TokenFault::malformed);
   const jose::Jws jws{cjose_jws_import(token.data(), token.size(), nullptr)};
   if (!jws) return std::unexpected(TokenFault::malformed);
   if (!cjose_jws_verify(jws.get(), key, nullptr)) return std::unexpected(TokenFault::bad_signature);
