@@ -22,13 +22,21 @@ struct InFlight {
   std::mutex mutex;
   std::condition_variable changed;
   std::unordered_set<model::Ticket, model::TicketHash> tickets;
+  std::unordered_set<model::Ticket, model::TicketHash> left_meanwhile;  // since the sweep began: two pages at most
   bool stopping = false;
   DeadlineCounters counters;
 
-  // False when the ticket is in flight already.
+  // Called before the store is asked what is due: an answer may name tickets that end while it is being read.
+  void begin_sweep() {
+    const std::lock_guard lock{mutex};
+    left_meanwhile.clear();
+  }
+
+  // False when the ticket is in flight, or was when the sweep began.
   bool enter(const model::Ticket& ticket) {
     const std::lock_guard lock{mutex};
-    if (tickets.size() >= page || !tickets.insert(ticket).second) return false;
+    if (tickets.size() >= page || left_meanwhile.contains(ticket)) return false;
+    if (!tickets.insert(ticket).second) return false;
     counters.in_flight = tickets.size();
     return true;
   }
@@ -41,6 +49,7 @@ struct InFlight {
     }  // else: the next sweep finds it again
     const std::lock_guard lock{mutex};
     tickets.erase(ticket);
+    left_meanwhile.insert(ticket);
     counters.in_flight = tickets.size();
     if (tickets.empty()) changed.notify_all();
   }
@@ -85,6 +94,7 @@ void Deadlines::Impl::run() {
 std::size_t Deadlines::Impl::sweep() {
   const std::lock_guard one_at_a_time{sweeping};
   auto& counters = flight->counters;
+  flight->begin_sweep();
   const auto now = clock.now_utc();
   const auto due = store.due_tickets(now, static_cast<std::int64_t>(page));
   counters.sweeps.fetch_add(1, std::memory_order_relaxed);

@@ -44,10 +44,17 @@ struct Seen {
   }
 };
 
+// As the buyer's page does: busy means undecided, and the same request is sent again.
+admission::AdmitReply ask(Shop& shop, const std::string& buyer, const std::string& request) {
+  auto reply = shop.admit(buyer, request);
+  while (reply.answer == PurchaseAnswer::busy) reply = shop.admit(buyer, request);
+  return reply;
+}
+
 // One buyer: asks (often twice), then pays, thinks better of it, both at once, or walks away.
 void act(Shop& shop, const std::string& buyer, std::mt19937& random, Seen& seen) {
   const std::string request = "r" + std::to_string(random() % 2);
-  const auto reply = shop.admit(buyer, request);
+  const auto reply = ask(shop, buyer, request);
   if (reply.answer != PurchaseAnswer::admitted && reply.answer != PurchaseAnswer::replayed) {
     EXPECT_TRUE(reply.answer == PurchaseAnswer::sold_out || reply.answer == PurchaseAnswer::limit_reached)
         << model::name(reply.answer);
@@ -58,7 +65,7 @@ void act(Shop& shop, const std::string& buyer, std::mt19937& random, Seen& seen)
   const auto [known, is_new] = seen.tickets.emplace(buyer + "/" + request, ticket);
   if (!is_new && known->second != ticket) ++seen.other_ticket;
   if (random() % 2 == 0) {
-    const auto again = shop.admit(buyer, request);
+    const auto again = ask(shop, buyer, request);
     ++seen.repeats;
     if (again.answer != PurchaseAnswer::replayed || again.ticket.value().ticket != ticket) ++seen.other_ticket;
   }
@@ -195,9 +202,7 @@ TEST(EmbeddedFlow, a_disk_that_fills_and_frees_again_and_again_loses_nothing) {
       std::mt19937 random{static_cast<unsigned>(thread)};
       for (int i = 0; i < 50; ++i) {
         const auto buyer = "b" + std::to_string(thread) + "-" + std::to_string(i);
-        // Busy is said while the disk is full: the buyer asks again with the same request id.
-        auto reply = shop.admit(buyer, "r");
-        while (reply.answer == PurchaseAnswer::busy) reply = shop.admit(buyer, "r");
+        const auto reply = ask(shop, buyer, "r");  // busy while the disk is full
         if (!reply.ticket) continue;
         {
           const std::lock_guard lock{mutex};
