@@ -12,6 +12,7 @@
 
 #include "app/yaml_reader.hpp"
 #include "base/crypto.hpp"
+#include "gateway/login/token_verifier.hpp"
 
 namespace seckill::app {
 namespace {
@@ -21,7 +22,6 @@ using namespace std::chrono_literals;
 
 constexpr std::size_t secret_bytes_min = 32;
 constexpr std::size_t secret_bytes_max = 4'096;
-constexpr std::size_t key_file_bytes_max = 256u << 10;
 constexpr std::array<std::string_view, 3> alg_names{"HS256", "RS256", "ES256"};
 constexpr std::array<std::string_view, 4> level_names{"debug", "info", "warn", "error"};
 constexpr std::array<std::string_view, 2> format_names{"text", "json"};
@@ -154,31 +154,34 @@ class ConfigReader {
   }
 
   void read_login(YamlSection section) {
-    LoginConfig& login = config_.login;
+    gateway::LoginConfig& login = config_.login;
     std::size_t alg = 0;
     section.choice("alg", alg, alg_names);
-    login.alg = static_cast<LoginAlg>(alg);
-    read_secret(section, "secret", overrides_.login_secret, "SECKILL_LOGIN_SECRET", login.secret);
-    std::string pem_file;
-    std::string jwks_file;
-    section.text("pem_file", pem_file);
-    section.text("jwks_file", jwks_file);
+    login.algorithm = static_cast<gateway::JwtAlgorithm>(alg);
+    Secret secret;
+    read_secret(section, "secret", overrides_.login_secret, "SECKILL_LOGIN_SECRET", secret);
+    login.hs256_secret = secret.reveal();
+    section.text("pem_file", login.pem_file);
+    section.text("jwks_file", login.jwks_file);
     section.text("issuer", login.issuer, 256);
     section.text("audience", login.audience, 256);
-    if (login.alg == LoginAlg::hs256) {
-      check_hs256(section, pem_file, jwks_file);
+    if (login.algorithm == gateway::JwtAlgorithm::hs256) {
+      check_hs256(section);
     } else {
-      check_public_key(section, pem_file, jwks_file);
+      check_public_key(section);
     }
     section.finish();
   }
 
-  void check_hs256(YamlSection& section, const std::string& pem_file, const std::string& jwks_file) {
-    if (!pem_file.empty()) section.problem("pem_file", "is for RS256 and ES256; HS256 takes secret or secret_file");
-    if (!jwks_file.empty()) section.problem("jwks_file", "is for RS256 and ES256; HS256 takes secret or secret_file");
-    if (!config_.login.secret.empty() || section.has("secret_file")) return;
+  void check_hs256(YamlSection& section) {
+    gateway::LoginConfig& login = config_.login;
+    if (!login.pem_file.empty())
+      section.problem("pem_file", "is for RS256 and ES256; HS256 takes secret or secret_file");
+    if (!login.jwks_file.empty())
+      section.problem("jwks_file", "is for RS256 and ES256; HS256 takes secret or secret_file");
+    if (!login.hs256_secret.empty() || section.has("secret_file")) return;
     if (config_.demo) {
-      config_.login.secret = Secret{random_secret()};
+      login.hs256_secret = random_secret();
       config_.login_secret_drawn = true;
       return;
     }
@@ -187,32 +190,24 @@ class ConfigReader {
                     "signs with; or choose alg RS256 or ES256 with pem_file or jwks_file");
   }
 
-  void check_public_key(YamlSection& section, const std::string& pem_file, const std::string& jwks_file) {
+  void check_public_key(YamlSection& section) {
+    gateway::LoginConfig& login = config_.login;
+    const std::string_view alg = gateway::name(login.algorithm);
     // A public key taken for an HMAC secret is the classical forgery, so the two never stand side by side.
-    if (!config_.login.secret.empty()) {
-      section.problem("secret", fmt::format("is for HS256; {} takes pem_file or jwks_file",
-                                            alg_names[static_cast<std::size_t>(config_.login.alg)]));
-    }
-    if (pem_file.empty() == jwks_file.empty()) {
+    if (!login.hs256_secret.empty())
+      section.problem("secret", fmt::format("is for HS256; {} takes pem_file or jwks_file", alg));
+    if (login.pem_file.empty() == login.jwks_file.empty()) {
       section.problem("pem_file", fmt::format("{}: {} takes either pem_file or jwks_file",
-                                              pem_file.empty() ? "is missing" : "stands beside jwks_file",
-                                              alg_names[static_cast<std::size_t>(config_.login.alg)]));
+                                              login.pem_file.empty() ? "is missing" : "stands beside jwks_file", alg));
       return;
     }
-    const bool pem = !pem_file.empty();
-    auto content = read_small_file(pem ? pem_file : jwks_file, key_file_bytes_max);
-    if (!content) {
-      section.problem(pem ? "pem_file" : "jwks_file", content.error());
-    } else if (pem && content->find("PRIVATE KEY") != std::string::npos) {
-      section.problem("pem_file", pem_file + " holds a private key; give the public key only");
-    } else {
-      (pem ? config_.login.pem : config_.login.jwks) = *std::move(content);
-    }
+    const auto verifier = gateway::TokenVerifier::make(login);
+    if (!verifier) section.problem(login.pem_file.empty() ? "jwks_file" : "pem_file", verifier.error().cause);
   }
 
   void read_limits(YamlSection section) {
     section.integer("buyer_bucket_capacity", config_.limits.buyer_bucket_capacity, 0, 1'000'000);
-    section.decimal("buyer_bucket_per_s", config_.limits.buyer_bucket_per_s, 0, 1'000'000);
+    section.decimal("buyer_bucket_per_s", config_.limits.buyer_bucket_per_s, 0.001, 1'000'000);
     section.finish();
   }
 

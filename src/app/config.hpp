@@ -13,6 +13,7 @@
 
 #include "app/problems.hpp"
 #include "base/log.hpp"
+#include "gateway/login/token_verifier.hpp"
 
 namespace seckill::app {
 
@@ -35,17 +36,6 @@ struct ListenerConfig {
   std::size_t connections_max = 0;              // a thread
   std::size_t connections_per_address_max = 0;  // 0: no cap
   std::vector<std::string> trusted_proxies;
-};
-
-enum class LoginAlg : std::uint8_t { hs256, rs256, es256 };
-
-struct LoginConfig {
-  LoginAlg alg = LoginAlg::hs256;
-  Secret secret;         // HS256
-  std::string pem;       // RS256, ES256: a public key, the file's content
-  std::string jwks;      // RS256, ES256: a key set, the file's content
-  std::string issuer;    // empty: not checked
-  std::string audience;  // empty: not checked
 };
 
 struct LimitsConfig {
@@ -72,7 +62,7 @@ struct Config {
                        .connections_per_address_max = 0,
                        .trusted_proxies = {}};
   Secret operator_token;
-  LoginConfig login;
+  gateway::LoginConfig login;  // hs256_secret is a secret: never logged
   LimitsConfig limits;
   base::log::Settings log;
 

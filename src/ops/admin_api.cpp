@@ -144,6 +144,10 @@ void AdminApi::handle(const http::Request& request, http::ReplySlot reply) {
     refusal.header("Allow", allowed);
     return reply.send(std::move(refusal));
   }
+  if (guarded && !open_) {
+    return reply.send(
+        problem_reply(base::Error{base::Errc::unavailable, "starting", "lanes are being built; ask /readyz"}));
+  }
   if (found->where == Where::io) return reply.send((this->*found->answer)(call));
 
   call.query = request.query;

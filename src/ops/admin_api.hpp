@@ -53,6 +53,8 @@ class AdminApi final : public gateway::http::RequestHandler {
   // What start-up does before buyers come: opens the lanes of every running sale. Blocks; not while requests are
   // served.
   [[nodiscard]] base::Status install_all() { return desk_.install_all(); }
+  // From now on /admin is served; before it answers 503, while the probes already speak. Any thread.
+  void open() noexcept { open_ = true; }
   [[nodiscard]] const SaleDesk& desk() const noexcept { return desk_; }
 
   void handle(const gateway::http::Request& request, gateway::http::ReplySlot reply) override;
@@ -106,6 +108,7 @@ class AdminApi final : public gateway::http::RequestHandler {
   SaleDesk desk_;  // changes: change_worker_ only
   MetricSources metrics_;
   std::atomic<bool> metrics_ready_{false};
+  std::atomic<bool> open_{false};
   WorkerPool change_worker_;
   WorkerPool read_workers_;
 };
