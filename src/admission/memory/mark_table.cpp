@@ -21,25 +21,11 @@ constexpr std::size_t chunks_max = std::size_t{1} << (32 - word_bits);
 static_assert(alignof(TicketRecord) <= alignof(std::uint64_t) && alignof(MarkRecord) <= alignof(std::uint64_t));
 static_assert(std::is_trivially_destructible_v<TicketRecord> && std::is_trivially_destructible_v<MarkRecord>);
 
-std::uint32_t index_hash(const model::Ticket& ticket) noexcept {
-  return static_cast<std::uint32_t>(model::TicketHash{}(ticket));
-}
-
 }  // namespace
-
-MarkTable::MarkTable() : by_buyer_{0, SlotHash{}, SlotEqual{this}}, by_ticket_{0, SlotHash{}, SlotEqual{this}} {}
 
 std::uint64_t MarkTable::hash_of(std::string_view buyer) noexcept {
   static const std::uint64_t seed = base::random_u64();
   return base::xxh3_64_seeded(buyer, seed);
-}
-
-bool MarkTable::SlotEqual::operator()(const BuyerKey& key, const Slot& slot) const noexcept {
-  return key.hash == slot.hash && static_cast<const MarkRecord*>(table->at(slot.place))->buyer() == key.buyer;
-}
-
-bool MarkTable::SlotEqual::operator()(const TicketKey& key, const Slot& slot) const noexcept {
-  return key.hash == slot.hash && static_cast<const TicketRecord*>(table->at(slot.place))->ticket == *key.ticket;
 }
 
 void* MarkTable::at(Place place) const noexcept {
@@ -47,13 +33,17 @@ void* MarkTable::at(Place place) const noexcept {
 }
 
 MarkRecord* MarkTable::find(std::string_view buyer, std::uint64_t hash) noexcept {
-  const auto found = by_buyer_.find(BuyerKey{static_cast<std::uint32_t>(hash), buyer});
-  return found == by_buyer_.end() ? nullptr : static_cast<MarkRecord*>(at(found->place));
+  const Place place = by_buyer_.find(static_cast<std::uint32_t>(hash), [&](Place at_place) {
+    return static_cast<const MarkRecord*>(at(at_place))->buyer() == buyer;
+  });
+  return place == 0 ? nullptr : static_cast<MarkRecord*>(at(place));
 }
 
 TicketRecord* MarkTable::find(const model::Ticket& ticket) noexcept {
-  const auto found = by_ticket_.find(TicketKey{index_hash(ticket), &ticket});
-  return found == by_ticket_.end() ? nullptr : static_cast<TicketRecord*>(at(found->place));
+  const Place place = by_ticket_.find(index_hash(ticket), [&](Place at_place) {
+    return static_cast<const TicketRecord*>(at(at_place))->ticket == ticket;
+  });
+  return ticket_at(place);
 }
 
 Place MarkTable::allocate(std::size_t bytes) {
@@ -78,13 +68,10 @@ TicketRecord& MarkTable::add(MarkRecord* mark, std::string_view buyer, std::uint
   Place mark_place = 0;
   if (mark == nullptr) {
     mark_place = allocate(sizeof(MarkRecord) + buyer.size());
-    mark = new (at(mark_place)) MarkRecord{.first = 0,
-                                           .last = 0,
-                                           .buyer_hash = static_cast<std::uint32_t>(hash),
-                                           .tickets = 0,
-                                           .buyer_size = static_cast<std::uint16_t>(buyer.size())};
+    mark = new (at(mark_place))
+        MarkRecord{.first = 0, .last = 0, .tickets = 0, .buyer_size = static_cast<std::uint16_t>(buyer.size())};
     std::memcpy(mark + 1, buyer.data(), buyer.size());
-    by_buyer_.insert(Slot{mark->buyer_hash, mark_place});
+    by_buyer_.insert(static_cast<std::uint32_t>(hash), mark_place);
   } else {
     mark_place = ticket_at(mark->first)->mark;
   }
@@ -103,7 +90,7 @@ TicketRecord& MarkTable::add(MarkRecord* mark, std::string_view buyer, std::uint
                                               .published = false,
                                               .has_fields = false};
   std::memcpy(record + 1, request.data(), request.size());
-  by_ticket_.insert(Slot{index_hash(ticket), place});
+  by_ticket_.insert(index_hash(ticket), place);
   if (mark->last == 0) {
     mark->first = place;
   } else {

@@ -1,12 +1,11 @@
 // The marks (限购标记) of one lane, packed: a buyer's record and his tickets lie in an arena that only grows (marks are
-// never removed during a sale), and two flat indexes find them by buyer and by ticket. About 150 bytes a winner, all
+// never removed during a sale), and two indexes find them by buyer and by ticket. About 150 bytes a winner, all
 // in.
 //
 // Not thread-safe: the lane's mutex guards it. Records never move: pointers stay valid as long as the table.
 // Keeps P3 and P4 (everything a repeat or a limit needs is here) and P9 (nothing grows with losers).
 #pragma once
 
-#include <boost/unordered/unordered_flat_set.hpp>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -14,14 +13,12 @@
 #include <vector>
 
 #include "admission/memory/packed_request_id.hpp"
+#include "admission/memory/place_index.hpp"
 #include "model/order_state.hpp"
 #include "model/sale.hpp"
 #include "model/ticket.hpp"
 
 namespace seckill::admission::memory {
-
-// A record's place in the arena, in steps of 8 bytes; 0 is no place.
-using Place = std::uint32_t;
 
 // Whether a ticket's units are frozen, sold, or gone back.
 enum class Units : std::uint8_t { held, sold, ended };
@@ -54,7 +51,6 @@ struct TicketRecord {
 struct MarkRecord {
   Place first;
   Place last;
-  std::uint32_t buyer_hash;
   std::uint16_t tickets;
   std::uint16_t buyer_size;
 
@@ -65,10 +61,6 @@ struct MarkRecord {
 
 class MarkTable {
  public:
-  MarkTable();
-  MarkTable(const MarkTable&) = delete;  // the indexes point back here
-  MarkTable& operator=(const MarkTable&) = delete;
-
   // The table's hash of a buyer: seeded once a process, because outsiders choose the text.
   [[nodiscard]] static std::uint64_t hash_of(std::string_view buyer) noexcept;
 
@@ -87,45 +79,19 @@ class MarkTable {
   TicketRecord& add(MarkRecord* mark, std::string_view buyer, std::uint64_t hash, const PackedRequestId& request_id,
                     const model::Ticket& ticket, std::uint64_t digest, std::int64_t units);
 
-  // Makes room in the indexes, so that building a lane does not rehash.
+  // Makes room in the indexes, so that they do not grow under the lane's lock.
   void reserve(std::size_t marks);
+
+  // Begins to fetch what find() and add() will touch.
+  void prefetch_buyer(std::uint64_t hash) const noexcept { by_buyer_.prefetch(static_cast<std::uint32_t>(hash)); }
+  void prefetch_ticket(const model::Ticket& ticket) const noexcept { by_ticket_.prefetch(index_hash(ticket)); }
 
   [[nodiscard]] std::size_t marks() const noexcept { return by_buyer_.size(); }
 
  private:
-  // An index entry: 32 bits of hash spare most looks into the arena, and a rehash all of them.
-  struct Slot {
-    std::uint32_t hash;
-    Place place;
-  };
-  struct BuyerKey {
-    std::uint32_t hash;
-    std::string_view buyer;
-  };
-  struct TicketKey {
-    std::uint32_t hash;
-    const model::Ticket* ticket;
-  };
-  struct SlotHash {
-    using is_transparent = void;
-    template <typename Key>
-    std::size_t operator()(const Key& key) const noexcept {
-      return key.hash;  // the table mixes it
-    }
-  };
-  struct SlotEqual {
-    using is_transparent = void;
-    const MarkTable* table;
-    bool operator()(const Slot& a, const Slot& b) const noexcept { return a.place == b.place; }
-    bool operator()(const BuyerKey& key, const Slot& slot) const noexcept;
-    bool operator()(const TicketKey& key, const Slot& slot) const noexcept;
-    template <typename Key>
-    bool operator()(const Slot& slot, const Key& key) const noexcept {
-      return (*this)(key, slot);
-    }
-  };
-  using Index = boost::unordered_flat_set<Slot, SlotHash, SlotEqual>;
-
+  [[nodiscard]] static std::uint32_t index_hash(const model::Ticket& ticket) noexcept {
+    return static_cast<std::uint32_t>(model::TicketHash{}(ticket));
+  }
   [[nodiscard]] void* at(Place place) const noexcept;
   [[nodiscard]] TicketRecord* ticket_at(Place place) const noexcept {
     return place == 0 ? nullptr : static_cast<TicketRecord*>(at(place));
@@ -135,8 +101,8 @@ class MarkTable {
   std::vector<std::unique_ptr<std::uint64_t[]>> chunks_;
   std::size_t chunk_words_ = 0;  // of the newest chunk
   std::size_t used_words_ = 0;   // in it
-  Index by_buyer_;
-  Index by_ticket_;
+  PlaceIndex by_buyer_;
+  PlaceIndex by_ticket_;
 };
 
 }  // namespace seckill::admission::memory

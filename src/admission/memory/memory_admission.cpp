@@ -51,7 +51,8 @@ struct MemoryAdmission::Call {
   const std::uint64_t hash;
   const model::LaneIndex lane;
   Places places;
-  AdmitReply reply;  // when judged `answered`
+  model::Ticket ticket;  // derived when it may be needed
+  AdmitReply reply;      // when judged `answered`
 };
 
 enum class MemoryAdmission::Judged : std::uint8_t {
@@ -78,6 +79,7 @@ void MemoryAdmission::admit(const AdmitRequest& request, AdmitDone done) {
             .hash = MarkTable::hash_of(buyer),
             .lane = model::lane_of(buyer, item->lane_count),
             .places = Places{queue_, 1},
+            .ticket = {},
             .reply = {}};
   Lane& lane = item->lanes[call.lane];
   Judged judged{};
@@ -91,6 +93,13 @@ void MemoryAdmission::admit(const AdmitRequest& request, AdmitDone done) {
 
 // Under the lane's lock.
 MemoryAdmission::Judged MemoryAdmission::judge(Call& call, Lane& lane) {
+  // A lane with stock will most likely admit: derive the ticket while the indexes' cache lines are on their way.
+  if (lane.stock.available >= call.request.units && call.ticket.is_none()) {
+    lane.marks.prefetch_buyer(call.hash);
+    call.ticket = model::derive_ticket(call.item.ticket_key, call.item.key, call.request.buyer,
+                                       call.request.request_id.view(), call.lane);
+    lane.marks.prefetch_ticket(call.ticket);
+  }
   MarkRecord* mark = lane.marks.find(call.request.buyer.view(), call.hash);
   BuyerFacts buyer;
   TicketRecord* same = nullptr;
@@ -134,16 +143,14 @@ MemoryAdmission::Judged MemoryAdmission::take(Call& call, Lane& lane, MarkRecord
     return Judged::answered;
   }
   const AdmitRequest& request = call.request;
-  const model::Ticket ticket =
-      model::derive_ticket(call.item.ticket_key, call.item.key, request.buyer, request.request_id.view(), call.lane);
   // Nothing below may fail.
-  TicketRecord& record =
-      lane.marks.add(mark, request.buyer.view(), call.hash, call.request_id, ticket, request.digest, request.units);
+  TicketRecord& record = lane.marks.add(mark, request.buyer.view(), call.hash, call.request_id, call.ticket,
+                                        request.digest, request.units);
   record.admitted_at = now;
   record.terms = lane.terms;
   if (request.fields) {
     record.has_fields = true;
-    lane.fields.emplace(ticket, request.fields);
+    lane.fields.emplace(call.ticket, request.fields);
   }
   ledger::hold(lane.stock, request.units);
   if (mark == nullptr) call.item.filter.add(call.hash);
