@@ -9,6 +9,7 @@
 
 #include "base/assert.hpp"
 #include "base/text.hpp"
+#include "gateway/http/plain_head.hpp"
 #include "gateway/http/target.hpp"
 
 namespace seckill::gateway::http {
@@ -270,27 +271,43 @@ class RequestParser::Beast final : public beast::http::basic_parser<true> {
   RequestParser& owner_;
 };
 
-RequestParser::RequestParser(const ParseLimits& limits) noexcept : limits_{limits} {
-  static_assert(sizeof(Beast) <= beast_bytes && alignof(Beast) <= 16, "the hidden parser fits its place");
-  new (storage_) Beast(*this);
+RequestParser::RequestParser(const ParseLimits& limits) noexcept : limits_{limits} {}
+
+RequestParser::~RequestParser() {
+  if (beast_made_) {
+    std::destroy_at(&beast());
+  }
 }
 
-RequestParser::~RequestParser() { std::destroy_at(&beast()); }
-
 RequestParser::Beast& RequestParser::beast() noexcept {
-  return *std::launder(reinterpret_cast<Beast*>(storage_));  // placed there by the constructor and by reset()
+  return *std::launder(reinterpret_cast<Beast*>(storage_));  // placed there by parse_head()
 }
 
 void RequestParser::reset() noexcept {
-  std::destroy_at(&beast());
   head_ = {};
+  if (!beast_made_) [[likely]] {
+    return;
+  }
+  std::destroy_at(&beast());
+  beast_made_ = false;
   joined_forwarded_for_.clear();
   head_consumed_ = 0;
   chunk_bytes_ = 0;
-  new (storage_) Beast(*this);
 }
 
 ParseOutcome RequestParser::parse_head(std::string_view bytes) {
+  if (!beast_made_) {
+    if (read_plain_head(bytes, limits_, head_)) [[likely]] {
+      return ParseOutcome::done;
+    }
+    static_assert(sizeof(Beast) <= beast_bytes && alignof(Beast) <= 16, "the hidden parser fits its place");
+    new (storage_) Beast(*this);
+    beast_made_ = true;
+  }
+  return parse_head_with_beast(bytes);
+}
+
+ParseOutcome RequestParser::parse_head_with_beast(std::string_view bytes) {
   Beast& parser = beast();
   parser.begin = bytes.data();
   beast::error_code ec;

@@ -1,6 +1,7 @@
 // Reads one HTTP/1.1 request from a connection's buffer, strictly: whatever two programs could read in two ways is
 // refused (RFC 9112; FS-55, FS-62). Boost.Beast's basic_parser does the tokens, our callbacks keep offsets of the few
-// headers somebody needs, and nothing is copied. This header hides Beast, so that one translation unit compiles it.
+// headers somebody needs, and nothing is copied. Plain requests take a faster lane that can only accept
+// (plain_head.hpp). This header hides Beast, so that one translation unit compiles it.
 // Keeps P9: caps on target, headers and body are judged while the bytes arrive.
 #pragma once
 
@@ -79,6 +80,7 @@ class RequestParser {
  private:
   class Beast;  // derives from boost::beast::http::basic_parser<true>
 
+  [[nodiscard]] ParseOutcome parse_head_with_beast(std::string_view bytes);
   [[nodiscard]] Beast& beast() noexcept;
 
   static constexpr std::size_t beast_bytes = 160;
@@ -86,6 +88,7 @@ class RequestParser {
   const ParseLimits& limits_;
   RequestHead head_;
   std::string joined_forwarded_for_;
+  bool beast_made_ = false;  // storage_ holds a parser; a plain request never makes one
   std::uint32_t head_consumed_ = 0;
   std::uint64_t chunk_bytes_ = 0;  // of the coded body, so that framing cannot outgrow data without bound
   alignas(16) std::byte storage_[beast_bytes];

@@ -46,11 +46,14 @@ TargetReading read_target(std::string_view target) noexcept {
     return reading;
   }
   std::size_t at = 1;
-  for (; at < target.size(); ++at) {
-    const Kind k = kind(target[at]);
-    if (k == Kind::plain) {
-      continue;
+  for (;; ++at) {
+    while (at < target.size() && kind(target[at]) == Kind::plain) {
+      ++at;
     }
+    if (at == target.size()) {
+      break;
+    }
+    const Kind k = kind(target[at]);
     const bool segment_begins = target[at - 1] == '/';
     if (k == Kind::question) {
       break;
