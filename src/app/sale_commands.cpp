@@ -48,7 +48,7 @@ void print_sale(const boost::json::object& sale) {
     rows.push_back({text_at(item, "sku"), text_at(item, "title"), money(number_at(item, "price_minor"), currency),
                     number(stock, "total"), number(stock, "pool"), number(stock, "available"), number(stock, "held"),
                     number(stock, "sold"), number(item, "limit"),
-                    base::format_duration(number_at(item, "pay_window_ms")), number(item, "lane_count")});
+                    base::format_duration(number_at(item, "pay_window_ms")), number(item, "lanes")});
   }
   std::fputs(table(rows).c_str(), stdout);
 }

@@ -104,7 +104,7 @@ boost::json::object item_object(const model::SaleItem& item) {
           {"limit", item.limit},
           {"tickets_max", item.tickets_max},
           {"pay_window_ms", item.pay_window_ms},
-          {"lane_count", item.lanes},
+          {"lanes", item.lanes},
           {"order_fields", std::move(order_fields)}};
 }
 
@@ -225,29 +225,35 @@ boost::json::object stock_object(const ItemUnits& units) {
     stored.sold += row.stock.sold;
     lanes.emplace_back(lane_object(row.lane, row.generation, row.stock));
   }
-  return {{"total", units.stored.total}, {"pool", units.stored.pool}, {"available", stored.available},
-          {"held", stored.held},         {"sold", stored.sold},       {"lanes", std::move(lanes)}};
-}
-
-boost::json::array live_lanes(const ItemUnits& units) {
-  boost::json::array lanes;
+  ledger::LaneStock live;
+  std::int64_t open = 0;
+  std::int64_t marks = 0;
   for (const admission::LaneView& view : units.live) {
-    boost::json::object lane = lane_object(view.lane, view.generation, view.stock);
-    lane["open"] = view.open;
-    lane["marks"] = view.marks;
-    lanes.emplace_back(std::move(lane));
+    live.available += view.stock.available;
+    live.held += view.stock.held;
+    live.sold += view.stock.sold;
+    open += view.open ? 1 : 0;
+    marks += view.marks;
   }
-  return lanes;
+  return {{"total", units.stored.total},
+          {"pool", units.stored.pool},
+          {"available", stored.available},
+          {"held", stored.held},
+          {"sold", stored.sold},
+          {"lanes", std::move(lanes)},
+          {"live",
+           {{"available", live.available},
+            {"held", live.held},
+            {"sold", live.sold},
+            {"lanes_open", open},
+            {"marks", marks}}}};
 }
 
 boost::json::object sale_object(const model::Sale& sale, base::UtcMs now, const std::vector<ItemUnits>& units) {
   boost::json::array items;
   for (std::size_t i = 0; i < sale.items.size(); ++i) {
     boost::json::object item = item_object(sale.items[i]);
-    if (i < units.size()) {
-      item["stock"] = stock_object(units[i]);
-      item["lanes"] = live_lanes(units[i]);
-    }
+    if (i < units.size()) item["stock"] = stock_object(units[i]);
     items.emplace_back(std::move(item));
   }
   return {{"id", js(sale.id.view())},

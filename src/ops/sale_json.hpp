@@ -39,11 +39,9 @@ struct ItemUnits {
   std::vector<admission::LaneView> live;  // empty: not installed here
 };
 
-// `units` is parallel to sale.items; empty leaves the units out (lists). Each item has `stock`, as stored, and `lanes`,
-// as they are in this process now (empty: not open here).
+// `units` is parallel to sale.items; empty leaves the units out (lists).
 [[nodiscard]] boost::json::object sale_object(const model::Sale& sale, base::UtcMs now,
                                               const std::vector<ItemUnits>& units);
-// {"total","pool","available","held","sold","lanes":[…]}: the store's rows.
 [[nodiscard]] boost::json::object stock_object(const ItemUnits& units);
 [[nodiscard]] boost::json::object order_object(const store::Order& order);
 

@@ -72,9 +72,8 @@ class Scenario(unittest.TestCase):
         for lane in lanes:
             for name in ("available", "held", "sold"):
                 self.assertGreaterEqual(lane[name], 0, item)
-        live = item["lanes"]
         for name in ("available", "held", "sold"):
-            self.assertEqual(sum(lane[name] for lane in live), sum(lane[name] for lane in lanes), (name, item))
+            self.assertEqual(stock["live"][name], sum(lane[name] for lane in lanes), (name, item))
 
     def _check_limits(self, sale):
         for order, units in self._owned(sale).items():
