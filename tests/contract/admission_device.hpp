@@ -115,6 +115,12 @@ class DeviceStore final : public store::Store {
     }
     return std::optional<store::Order>{};
   }
+  // Keeps an edited sale, as update_sale and set_sale_state together would.
+  base::Status keep_terms(const model::Sale& sale) {
+    const std::scoped_lock lock{mutex_};
+    sales_.at(sale.id.str()) = sale;
+    return {};
+  }
   // Every row of the item as it stands.
   [[nodiscard]] ItemRows rows(const model::ItemKey& item) {
     const std::scoped_lock lock{mutex_};
