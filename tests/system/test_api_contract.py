@@ -7,7 +7,7 @@ import unittest
 import uuid
 
 from lib import http
-from lib.case import Scenario
+from lib.case import UNLIMITED, Scenario
 from lib.server import OPERATOR
 
 try:
@@ -22,7 +22,7 @@ METHODS = ("get", "post", "put", "patch", "delete")
 
 @unittest.skipIf(yaml is None, "needs python3-yaml and python3-jsonschema")
 class Contract(Scenario):
-    options = {"extra": {"limits": {"buyer_bucket_capacity": 100000, "buyer_bucket_per_s": 100000}}}
+    options = {"extra": {"limits": UNLIMITED}}
 
     @classmethod
     def setUpClass(cls):

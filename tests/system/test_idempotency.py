@@ -5,9 +5,9 @@ import unittest
 import uuid
 
 from lib import http
-from lib.case import Scenario
+from lib.case import UNLIMITED, Scenario
 
-WIDE = {"extra": {"limits": {"buyer_bucket_capacity": 100000, "buyer_bucket_per_s": 100000}}}
+WIDE = {"extra": {"limits": UNLIMITED}}
 
 
 class RequestIds(Scenario):

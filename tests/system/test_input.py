@@ -6,10 +6,10 @@ import unittest
 import uuid
 
 from lib import http, login
-from lib.case import Scenario
+from lib.case import UNLIMITED, Scenario
 from lib.server import SECRET
 
-WIDE = {"extra": {"limits": {"buyer_bucket_capacity": 100000, "buyer_bucket_per_s": 100000}}}
+WIDE = {"extra": {"limits": UNLIMITED}}
 NUMBERS = ["-1", "0", "-0", "0.1", "1.5", "1e2", "1.0", "1E0", '"1"', '" 1"', "true", "null", "[]", "{}", "2147483647", "2147483648",
            "4294967297", "9223372036854775807", "9223372036854775808", "18446744073709551617", "1" * 400, "NaN", "Infinity", "01", "+1",
            "0x10", "١"]
@@ -105,7 +105,7 @@ class Numbers(Scenario):
                 body = body.replace(f'"{field}":', '"__":', 1).replace('"__":' + {"total": "100", "limit": "1", "pay_window_ms": "60000"}.get(field, "\0") + ",", "") \
                     if field in ("total", "limit", "pay_window_ms") else body
                 body = body.replace('"__":', f'"{field}":')
-                if field == "pay_window_ms" and number in ("2147483647",):
+                if field == "pay_window_ms" and number in ("2147483647", "2147483648"):
                     continue  # 24.8 days
                 answer = self.server.admin("POST", "/admin/v1/sales", body.encode("utf-8"))
                 self.assertIn(answer.status, (400, 422), (field, number, answer))

@@ -13,10 +13,10 @@ import unittest
 import uuid
 
 from lib import http
-from lib.case import Scenario
+from lib.case import UNLIMITED, Scenario
 from lib.server import BINARY, Server
 
-LIMITS = {"limits": {"buyer_bucket_capacity": 100000, "buyer_bucket_per_s": 100000}}
+LIMITS = {"limits": UNLIMITED}
 
 
 class Buyers:
@@ -263,7 +263,7 @@ class Refusals(unittest.TestCase):
         try:
             self.assertEqual(server.terminate(), 0)
             with sqlite3.connect(self.database_file(server)) as database:
-                database.execute("INSERT INTO schema_version (version, applied_at) VALUES (9999, 0)")
+                database.execute("INSERT INTO schema_version (version, name, applied_at) VALUES (9999, 'later', 0)")
             code, text = self.spawn(server)
             self.assertNotEqual(code, 0)
             self.assertIn("newer", text)

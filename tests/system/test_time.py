@@ -7,10 +7,10 @@ import unittest
 import uuid
 
 from lib import http
-from lib.case import Scenario
+from lib.case import UNLIMITED, Scenario
 from lib.server import Server
 
-WIDE = {"extra": {"limits": {"buyer_bucket_capacity": 100000, "buyer_bucket_per_s": 100000}}}
+WIDE = {"extra": {"limits": UNLIMITED}}
 
 
 class StartAndEnd(Scenario):

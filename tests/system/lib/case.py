@@ -14,6 +14,10 @@ from . import http
 from .server import Server
 
 
+# The buyer's buckets opened wide, for scenarios that are about stock and not about pace.
+UNLIMITED = {"buyer_bucket_capacity": 100000, "buyer_bucket_per_s": 100000, "buyer_calls_capacity": 100000, "buyer_calls_per_s": 100000}
+
+
 class Scenario(unittest.TestCase):
     options = {}
     allowed_errors = ()  # substrings of error-level log lines that this scenario provokes
