@@ -91,6 +91,9 @@ class ConfigReader {
     section.integer("port", port, 0, 65'535);
     section.integer("threads", threads, 0, 256);
     section.integer("connections_max", connections, 1, 1'000'000);
+    section.duration("header_timeout", into.header_timeout, 100ms, 10min);
+    section.duration("body_timeout", into.body_timeout, 100ms, 10min);
+    section.duration("idle_timeout", into.idle_timeout, 100ms, 1h);
     into.port = static_cast<std::uint16_t>(port);
     into.threads = static_cast<unsigned>(threads);
     into.connections_max = static_cast<std::size_t>(connections);
@@ -208,6 +211,8 @@ class ConfigReader {
   void read_limits(YamlSection section) {
     section.integer("buyer_bucket_capacity", config_.limits.buyer_bucket_capacity, 0, 1'000'000);
     section.decimal("buyer_bucket_per_s", config_.limits.buyer_bucket_per_s, 0.001, 1'000'000);
+    section.integer("buyer_calls_capacity", config_.limits.buyer_calls_capacity, 0, 1'000'000);
+    section.decimal("buyer_calls_per_s", config_.limits.buyer_calls_per_s, 0.001, 1'000'000);
     section.finish();
   }
 

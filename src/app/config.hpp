@@ -36,12 +36,18 @@ struct ListenerConfig {
   std::size_t connections_max = 0;              // a thread
   std::size_t connections_per_address_max = 0;  // 0: no cap
   std::vector<std::string> trusted_proxies;
+  std::chrono::milliseconds header_timeout{5'000};
+  std::chrono::milliseconds body_timeout{5'000};
+  std::chrono::milliseconds idle_timeout{30'000};
 };
 
 struct LimitsConfig {
   // A buyer's purchases: `capacity` at once, `per_s` more each second. Capacity 0 lets none through.
   std::int64_t buyer_bucket_capacity = 5;
   double buyer_bucket_per_s = 1;
+  // The same for everything else he asks with a login: outcomes, orders, cancels, payments.
+  std::int64_t buyer_calls_capacity = 40;
+  double buyer_calls_per_s = 10;
 };
 
 struct Config {

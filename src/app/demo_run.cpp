@@ -26,7 +26,7 @@ using std::chrono::milliseconds;
 using SteadyClock = std::chrono::steady_clock;
 
 // Short enough to see unpaid units come back and be sold again while the crowd is there.
-constexpr std::int64_t demo_pay_window_ms = 3'000;
+constexpr std::int64_t demo_pay_window_ms = 2'500;
 constexpr std::int64_t another_opens_in_ms = 45'000;
 constexpr std::int64_t open_for_ms = 30 * 60'000;
 // Descriptors that are not the crowd's: database, event loops, listeners, log.

@@ -51,6 +51,9 @@ http::ServerConfig listener(const ListenerConfig& config, std::string name) {
   made.connections_per_thread_max = config.connections_max;
   made.connections_per_address_max = config.connections_per_address_max;
   made.uncapped_addresses = config.trusted_proxies;
+  made.header_time = config.header_timeout;
+  made.body_time = config.body_timeout;
+  made.idle_time = config.idle_timeout;
   made.log_fault = [name](std::string_view what) { log::warn("{} port: {}", name, what); };
   made.name = std::move(name);
   return made;
@@ -59,9 +62,11 @@ http::ServerConfig listener(const ListenerConfig& config, std::string name) {
 gateway::BuyerApiConfig buyer_config(const Config& config) {
   gateway::BuyerApiConfig made;
   made.login = config.login;
-  made.buyer_bucket.capacity = config.limits.buyer_bucket_capacity;
-  made.buyer_bucket.refill_milli_per_s =
-      std::max<std::int64_t>(std::llround(config.limits.buyer_bucket_per_s * 1'000), 1);
+  const auto rate = [](std::int64_t capacity, double per_s) {
+    return gateway::BucketRate{capacity, std::max<std::int64_t>(std::llround(per_s * 1'000), 1)};
+  };
+  made.buyer_bucket = rate(config.limits.buyer_bucket_capacity, config.limits.buyer_bucket_per_s);
+  made.buyer_calls = rate(config.limits.buyer_calls_capacity, config.limits.buyer_calls_per_s);
   made.demo_mode = config.demo;
   return made;
 }
