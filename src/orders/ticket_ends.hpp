@@ -67,7 +67,8 @@ class TicketEnds {
 
   // Moves submitted and not yet answered; at most limits::ends_waiting_max wait. Any thread.
   [[nodiscard]] std::size_t waiting() const noexcept;
-  // True when nothing waits and no acknowledgement or resend is owed. Any thread.
+  // True when nothing waits and no acknowledgement or resend is known to be owed (the release of a failed landing is
+  // known once the outbox was read). Any thread.
   [[nodiscard]] bool quiet() const noexcept;
   [[nodiscard]] const EndsCounters& counters() const noexcept;
 

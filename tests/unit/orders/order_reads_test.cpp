@@ -103,6 +103,36 @@ TEST(OrderReads, FS_12_only_the_ticket_that_failed_reads_failed_and_its_unit_is_
   shop.expect_sound();
 }
 
+TEST(OrderReads, FS_12_a_failure_that_nobody_waited_for_any_longer_gives_its_unit_back) {
+  Shop shop{{.timing = {.outbox_every = std::chrono::milliseconds{1}}}};
+  shop.open();
+  shop.store().fail("land", base::Errc::disk_full, 1'000'000);
+  std::promise<admission::AdmitReply> promise;
+  auto reply = promise.get_future();
+  shop.admission().admit({.item = shop.item,
+                          .buyer = test::buyer_named("u1"),
+                          .request_id = test::request_named("r1"),
+                          .digest = model::content_digest(1, nullptr),
+                          .fields = nullptr},
+                         [&promise](admission::AdmitReply got) { promise.set_value(std::move(got)); });
+  shop.clock.advance(std::chrono::milliseconds{5'000});
+  ASSERT_EQ(reply.wait_for(test::patience), std::future_status::ready);
+  EXPECT_EQ(reply.get().answer, model::PurchaseAnswer::busy) << "unknown is not failed";
+  EXPECT_EQ(shop.stock().held, 1) << "in doubt a unit stays held";
+  shop.store().fail("land", base::Errc::constraint, 1);
+  const auto give_up = std::chrono::steady_clock::now() + test::patience;
+  while (shop.stock().held > 0) {
+    ASSERT_LT(std::chrono::steady_clock::now(), give_up) << "the unit never comes back";
+    std::this_thread::sleep_for(std::chrono::milliseconds{1});
+  }
+  shop.settle();
+  const auto again = shop.admit("u1", "r1");
+  EXPECT_EQ(again.answer, model::PurchaseAnswer::replayed);
+  EXPECT_FALSE(again.ticket.value().live);
+  EXPECT_EQ(shop.outcome("u1", again.ticket->ticket)->state, model::TicketState::failed);
+  shop.expect_sound();
+}
+
 TEST(OrderReads, a_store_that_cannot_be_asked_is_an_error_and_never_no_record) {
   Shop shop;
   shop.open();

@@ -162,10 +162,10 @@ class Shop {
     return (*order)->state;
   }
 
-  // Waits until nothing is under way.
+  // Waits until nothing is under way. The outbox is looked at, too: a failed landing leaves its release there.
   void settle() {
     const auto give_up = std::chrono::steady_clock::now() + patience;
-    while (queue_->depth() > 0 || !ends_->quiet()) {
+    while (queue_->depth() > 0 || !ends_->quiet() || !sqlite_->pending_releases(1)->empty()) {
       ASSERT_LT(std::chrono::steady_clock::now(), give_up) << "the shop never comes to rest";
       std::this_thread::sleep_for(std::chrono::milliseconds{1});
     }
