@@ -132,7 +132,11 @@ int main(int argc, char** argv) try {
     return 0;
   }
   const int rounds = words.size() == 2 && words[0] == "--rounds" ? std::atoi(argv[2]) : 60;
-  return compare(static_cast<unsigned>(rounds > 0 ? rounds : 60));
+  if (rounds < 1 || (!words.empty() && words[0] != "--rounds")) {
+    fmt::print(stderr, "usage: bench_http [--rounds N] | serve core|bare | load PORT N\n");
+    return 2;
+  }
+  return compare(static_cast<unsigned>(rounds));
 } catch (const std::exception& e) {
   fmt::print(stderr, "bench_http: {}\n", e.what());
   return 1;

@@ -133,27 +133,29 @@ class PlainHead {
   // One header line with its line end.
   [[nodiscard]] bool header() noexcept {
     const char* const name = at_;
-    while (at_ != end_ && is_token[static_cast<unsigned char>(*at_)]) {
-      ++at_;
+    const char* at = name;  // a local, because the compiler stores the member at every step
+    const char* const end = end_;
+    while (at != end && is_token[static_cast<unsigned char>(*at)]) {
+      ++at;
     }
-    const auto name_size = static_cast<std::size_t>(at_ - name);
-    if (at_ == end_ || *at_ != ':' || name_size == 0 || ++head_.headers > limits_.headers) {
+    const auto name_size = static_cast<std::size_t>(at - name);
+    if (at == end || *at != ':' || name_size == 0 || ++head_.headers > limits_.headers) {
       return false;
     }
-    ++at_;
-    while (at_ != end_ && *at_ == ' ') {
-      ++at_;
+    ++at;
+    while (at != end && *at == ' ') {
+      ++at;
     }
-    const char* const value = at_;
-    at_ = skip_printable(at_, end_);
-    if (end_ - at_ < 2 || at_[0] != '\r' || at_[1] != '\n') {
+    const char* const value = at;
+    at = skip_printable(at, end);
+    if (end - at < 2 || at[0] != '\r' || at[1] != '\n') {
       return false;  // a tab, a high or control byte, or not all is here
     }
-    const char* value_end = at_;
+    const char* value_end = at;
     while (value_end != value && value_end[-1] == ' ') {
       --value_end;
     }
-    at_ += 2;
+    at_ = at + 2;
     return keep(name, name_size, {value, static_cast<std::size_t>(value_end - value)});
   }
 
