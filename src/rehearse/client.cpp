@@ -41,9 +41,9 @@ base::Status Client::open() {
   return {};
 }
 
-void Client::send(std::uint64_t tag, std::string bytes) {
+void Client::send(std::uint64_t tag, std::string bytes, bool patient) {
   ++pending_;
-  waiting_.push_back(Waiting{tag, std::move(bytes)});
+  (patient ? patient_ : waiting_).push_back(Waiting{tag, std::move(bytes)});
 }
 
 void Client::step(std::chrono::milliseconds wait) {
@@ -62,11 +62,12 @@ void Client::step(std::chrono::milliseconds wait) {
 }
 
 void Client::start_waiting() {
-  while (!waiting_.empty() && !free_.empty()) {
+  while (!free_.empty() && !(waiting_.empty() && patient_.empty())) {
+    std::deque<Waiting>& line = waiting_.empty() ? patient_ : waiting_;
     const std::size_t index = free_.back();
     free_.pop_back();
-    Waiting request = std::move(waiting_.front());
-    waiting_.pop_front();
+    Waiting request = std::move(line.front());
+    line.pop_front();
     if (start(index, request)) continue;
     // No connection: told as "no answer", so that the crowd decides when to try again.
     --pending_;

@@ -30,8 +30,9 @@ class Client {
   [[nodiscard]] base::Status open();
 
   // `bytes` is a whole request. Exactly one response follows; status 0 when none came within the deadline or the
-  // connection broke.
-  void send(std::uint64_t tag, std::string bytes);
+  // connection broke. While all connections are busy, what is not `patient` goes first: phones do not queue behind
+  // each other, so what a crowd's early lookers ask must not delay its clicks.
+  void send(std::uint64_t tag, std::string bytes, bool patient = false);
 
   // Waits at most `wait` for something to happen and handles it.
   void step(std::chrono::milliseconds wait);
@@ -76,6 +77,7 @@ class Client {
   std::vector<Connection> connections_;
   std::vector<std::size_t> free_;
   std::deque<Waiting> waiting_;
+  std::deque<Waiting> patient_;
   std::size_t pending_ = 0;
   std::size_t open_ = 0;
   std::size_t peak_ = 0;

@@ -49,7 +49,7 @@ std::vector<BuyerScript> make_crowd(const CrowdShape& shape, std::uint64_t seed)
     buyer.look_ms = -dice.between(150, std::max(150, shape.look_before_ms));
     buyer.early_ms = dice.chance(12) ? -dice.between(20, 900) : 0;
     buyer.click_ms = draw_click(dice, shape.last_click_ms);
-    buyer.decide_ms = dice.between(200, 1'400);
+    buyer.decide_ms = dice.between(200, 1'200);
     buyer.item = static_cast<std::uint16_t>(dice.between(0, std::max<std::int32_t>(shape.items, 1) - 1));
     buyer.clicking = draw_clicking(dice);
     buyer.after_win = draw_after_win(dice);

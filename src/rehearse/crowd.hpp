@@ -35,7 +35,7 @@ struct CrowdShape {
   std::uint32_t buyers = 0;
   std::uint16_t items = 1;
   std::int32_t look_before_ms = 2'500;  // the looks are spread over this time before the opening
-  std::int32_t last_click_ms = 6'000;   // first clicks end here
+  std::int32_t last_click_ms = 5'000;   // first clicks end here
 };
 
 // `shape.buyers` scripts. The same shape and seed give the same crowd on every machine.

@@ -42,10 +42,10 @@ base::Result<bool> CrowdRun::run(const OnProgress& on_progress) {
 }
 
 ReplayProbe CrowdRun::probe_replays(const OnProgress& on_progress) {
-  // Spread over a second, and never more than the buyer's bucket allows at once.
+  // Spread over half a second, and never more than the buyer's bucket allows at once.
   for (const Attempt* attempt : journal_.with_ticket()) {
-    plan(Act::replay, attempt->buyer, attempt->request, dice_.between(0, 600));
-    if (attempt->request == 0) plan(Act::conflict, attempt->buyer, attempt->request, dice_.between(600, 900));
+    plan(Act::replay, attempt->buyer, attempt->request, dice_.between(0, 300));
+    if (attempt->request == 0) plan(Act::conflict, attempt->buyer, attempt->request, dice_.between(350, 550));
   }
   drive(on_progress, SteadyClock::now() + milliseconds{8'000});
   return probe_;
@@ -78,6 +78,7 @@ void CrowdRun::schedule_crowd() {
   for (std::uint32_t buyer = 0; buyer < plan_.crowd.size(); ++buyer) {
     const BuyerScript& script = plan_.crowd[buyer];
     comebacks_[buyer] = script.comes_back;
+    at(script.look_ms - 40, buyer, Act::view);
     at(script.look_ms, buyer, Act::look);
     if (script.early_ms != 0) at(script.early_ms, buyer, Act::click);
     switch (script.clicking) {
@@ -119,7 +120,7 @@ void CrowdRun::perform(const Step& step) {
     free_tags_.pop_back();
     in_flight_[tag] = step;
   }
-  client_.send(tag, bytes_of(step));
+  client_.send(tag, bytes_of(step), step.act == Act::view || step.act == Act::look);
 }
 
 std::string CrowdRun::bytes_of(const Step& step) const {
@@ -131,6 +132,7 @@ std::string CrowdRun::bytes_of(const Step& step) const {
   const Attempt* attempt = journal_.find(step.buyer, step.request);
   const std::string ticket = attempt == nullptr ? std::string{} : attempt->ticket;
   switch (step.act) {
+    case Act::view: request.target = fmt::format("/api/v1/sales/{}", plan_.sale); break;
     case Act::look: request.target = fmt::format("/api/v1/sales/{}/me", plan_.sale); break;
     case Act::click:
     case Act::replay:
@@ -138,10 +140,12 @@ std::string CrowdRun::bytes_of(const Step& step) const {
       request.post = true;
       request.target = in_item + "/purchases";
       request.idempotency_key = request_id(step.buyer, step.request);
-      const int quantity = step.act == Act::conflict ? 2 : 1;
-      request.body = item.order_field.empty() ? fmt::format(R"({{"quantity":{}}})", quantity)
-                                              : fmt::format(R"({{"quantity":{},"fields":{{"{}":"{}"}}}})", quantity,
-                                                            item.order_field, buyer_name(step.buyer));
+      // Other content: another field where there is one, else another quantity.
+      const bool other = step.act == Act::conflict;
+      request.body = item.order_field.empty()
+                         ? fmt::format(R"({{"quantity":{}}})", other ? 2 : 1)
+                         : fmt::format(R"({{"quantity":1,"fields":{{"{}":"{}{}"}}}})", item.order_field,
+                                       other ? "not " : "", buyer_name(step.buyer));
       break;
     }
     case Act::status: request.target = fmt::format("{}/tickets/{}", in_item, ticket); break;
@@ -162,6 +166,7 @@ void CrowdRun::on_response(std::uint64_t tag, const Response& response) {
   free_tags_.push_back(static_cast<std::uint32_t>(tag));
   const Answer answer = read_answer(response);
   switch (step.act) {
+    case Act::view: return;
     case Act::look: ++looked_; return;
     case Act::click: on_click(step, answer); return;
     case Act::status: on_status(step, answer); return;
@@ -195,7 +200,7 @@ void CrowdRun::on_click(const Step& step, const Answer& answer) {
     --comebacks_[step.buyer];
     // Units of those who walked away come back when their time to pay is over.
     const std::int64_t until = std::max<std::int64_t>(plan_.pay_window_ms - since_opening_ms(), 0);
-    if (since_opening_ms() < plan_.pay_window_ms + 3'000) {
+    if (since_opening_ms() < plan_.pay_window_ms + 2'000) {
       plan(Act::click, step.buyer, step.request, until + dice_.between(300, 1'500));
     }
   }
@@ -242,7 +247,8 @@ void CrowdRun::follow(const Step& step, const Answer& answer) {
   const Attempt* attempt = journal_.find(step.buyer, step.request);
   if (step.act == Act::conflict) {
     ++probe_.conflicts_asked;
-    if (answer.reason == "request_conflict") ++probe_.conflicts_refused;
+    // A quantity above the limit is a bad request before anyone looks at the id.
+    if (answer.reason == "request_conflict" || answer.reason == "bad_request") ++probe_.conflicts_refused;
   } else {
     ++probe_.asked;
     if (answer.status == 200 && attempt != nullptr && answer.ticket == attempt->ticket) ++probe_.same;

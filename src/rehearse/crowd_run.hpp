@@ -64,7 +64,7 @@ class CrowdRun {
  private:
   using Instant = std::chrono::steady_clock::time_point;
 
-  enum class Act : std::uint8_t { look, click, status, pay, cancel, replay, conflict };
+  enum class Act : std::uint8_t { view, look, click, status, pay, cancel, replay, conflict };
   struct Step {
     Instant due;
     std::uint32_t buyer = 0;

@@ -32,7 +32,7 @@ std::string ms(std::uint32_t us) { return fmt::format("{:.1f} ms", us / 1'000.0)
 // What a stage counts, in words for someone who sees it for the first time.
 std::string_view stage_meaning(std::string_view stage) {
   static constexpr std::array<std::pair<std::string_view, std::string_view>, 7> meanings{{
-      {"viewed", "looked at the sale"},
+      {"viewed", "views of the sale"},
       {"clicked", "purchase requests"},
       {"passed_gateway", "passed the gateway"},
       {"admitted", "got a unit and a ticket"},
@@ -75,11 +75,17 @@ std::string funnel_text(const ReportNumbers& numbers) {
       fmt::format("Funnel · {} people, {} units of {} ({})\n", grouped(static_cast<std::int64_t>(numbers.people)),
                   grouped(numbers.units), numbers.title, numbers.kind);
   auto to = std::back_inserter(text);
-  auto whole = static_cast<std::int64_t>(numbers.people);
-  for (const auto& [stage, count] : numbers.funnel.stages) whole = std::max(whole, count);
+  auto widest = static_cast<std::int64_t>(numbers.people);
+  std::int64_t clicked = 0;
+  for (const auto& [stage, count] : numbers.funnel.stages) {
+    widest = std::max(widest, count);
+    if (stage == "clicked") clicked = count;
+  }
+  // Shares are of the purchase requests: "useful passage" in the field's words.
   const auto row = [&](std::string_view name, std::int64_t count, std::string_view meaning) {
-    fmt::format_to(to, "  {:<15} {:>9}  {}  {:>9}  {}\n", name, grouped(count), bar(count, whole), share(count, whole),
-                   meaning);
+    const bool people = name == "people" || name == "viewed";
+    fmt::format_to(to, "  {:<15} {:>9}  {}  {:>9}  {}\n", name, grouped(count), bar(count, widest),
+                   people ? "" : share(count, clicked), meaning);
   };
   row("people", static_cast<std::int64_t>(numbers.people),
       fmt::format("{} of them clicked", grouped(static_cast<std::int64_t>(numbers.clickers))));

@@ -37,7 +37,7 @@ TEST(Crowd, LooksBeforeTheOpeningAndClicksAfterItExceptTheImpatient) {
     EXPECT_GE(buyer.look_ms, -2'500);
     EXPECT_LE(buyer.early_ms, 0);
     EXPECT_GE(buyer.click_ms, 0);
-    EXPECT_LE(buyer.click_ms, 6'000);
+    EXPECT_LE(buyer.click_ms, 5'000);
     EXPECT_GT(buyer.decide_ms, 0);
   }
 }
