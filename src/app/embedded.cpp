@@ -138,19 +138,22 @@ base::Status EmbeddedServer::Impl::make_parts() {
   auto api = gateway::BuyerApi::make(buyer_config(config), std::move(parts));
   if (!api) return std::unexpected(api.error());
   buyer_api = *std::move(api);
-  admin_api = std::make_unique<ops::AdminApi>(
-      ops::AdminParts{.store = *store,
-                      .admission = *admission,
-                      .clock = clock,
-                      .readiness = readiness,
-                      .counters = buyer_api->counters(),
-                      .queue = *queue,
-                      .landing = *landing,
-                      .ends = *ends,
-                      .deadlines = *deadlines,
-                      .reads = *reads,
-                      .sale_changed = [this](const model::SaleId& sale) { buyer_api->counters().register_sale(sale); }},
-      config.operator_token.reveal());
+  admin_api = std::make_unique<ops::AdminApi>(ops::AdminParts{.store = *store,
+                                                              .admission = *admission,
+                                                              .clock = clock,
+                                                              .readiness = readiness,
+                                                              .counters = buyer_api->counters(),
+                                                              .queue = *queue,
+                                                              .landing = *landing,
+                                                              .ends = *ends,
+                                                              .deadlines = *deadlines,
+                                                              .reads = *reads,
+                                                              .sale_changed =
+                                                                  [this](const model::SaleId& sale) {
+                                                                    buyer_api->counters().register_sale(sale);
+                                                                    buyer_api->sale_changed(sale);
+                                                                  }},
+                                              config.operator_token.reveal());
   return {};
 }
 

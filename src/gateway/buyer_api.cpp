@@ -41,6 +41,8 @@ base::Result<std::unique_ptr<BuyerApi>> BuyerApi::make(const BuyerApiConfig& con
       new BuyerApi{std::make_unique<BuyerContext>(config, std::move(parts), std::move(*verifier))}};
 }
 
+void BuyerApi::sale_changed(const model::SaleId& sale) { context_->views.forget(sale); }
+
 GatewayCounters& BuyerApi::counters() noexcept { return context_->counters; }
 FilterModes& BuyerApi::filters() noexcept { return context_->filters; }
 

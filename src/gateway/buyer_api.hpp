@@ -66,6 +66,9 @@ class BuyerApi final : public http::RequestHandler {
 
   void handle(const http::Request& request, http::ReplySlot reply) override;
 
+  // An operator changed the sale here: buyers see it with their next question. Any thread, does not block.
+  void sale_changed(const model::SaleId& sale);
+
   // For ops: metrics, the funnel and the switches. Any thread.
   [[nodiscard]] GatewayCounters& counters() noexcept;
   [[nodiscard]] FilterModes& filters() noexcept;

@@ -86,6 +86,22 @@ void ViewCache::get(const model::SaleId& sale, std::move_only_function<void(View
   done(std::move(*answer));
 }
 
+std::int64_t ViewCache::long_before(std::int64_t now) const noexcept {
+  return now - ns(config_.age_max + config_.grace) - 1;
+}
+
+void ViewCache::forget(const model::SaleId& sale) {
+  const std::lock_guard lock{mutex_};
+  const std::int64_t old = long_before(clock_.steady_now().count());
+  const auto outdate = [old](auto& slot) {
+    slot.read_at_ns = old;
+    slot.outdated = slot.loading;
+  };
+  absent_.erase(sale);
+  if (const auto found = slots_.find(sale); found != slots_.end()) outdate(found->second);
+  outdate(list_);
+}
+
 // With the mutex held: a new sale pushes out one that nobody waits for.
 void ViewCache::make_room() {
   if (slots_.size() < config_.views_max) return;
@@ -121,17 +137,18 @@ void ViewCache::loaded(const model::SaleId& sale, const base::Result<model::Sale
     const std::int64_t now = clock_.steady_now().count();
     Slot<ViewAnswer>& slot = slots_[sale];
     slot.loading = false;
+    const bool outdated = std::exchange(slot.outdated, false);
     --loads_;
     waiting.swap(slot.waiting);
     waiting_ -= waiting.size();
     if (visible) {
       slot.answer = {ViewStatus::found, std::move(view)};
-      slot.read_at_ns = now;
+      slot.read_at_ns = outdated ? long_before(now) : now;
       answer = slot.answer;
     } else if (absent) {
       answer = {ViewStatus::not_found, nullptr};
       slots_.erase(sale);
-      remember_absent(sale, now);
+      if (!outdated) remember_absent(sale, now);
     } else if (slot.answer.status == ViewStatus::found && now - slot.read_at_ns <= ns(config_.stale_max)) {
       answer = slot.answer;  // better than nothing while the store is away
     } else {
@@ -191,11 +208,12 @@ void ViewCache::list_loaded(const base::Result<std::vector<model::Sale>>& read) 
     const std::lock_guard lock{mutex_};
     const std::int64_t now = clock_.steady_now().count();
     list_.loading = false;
+    const bool outdated = std::exchange(list_.outdated, false);
     waiting.swap(list_.waiting);
     waiting_ -= waiting.size();
     if (read) {
       list_.answer = {ViewStatus::found, std::move(visible)};
-      list_.read_at_ns = now;
+      list_.read_at_ns = outdated ? long_before(now) : now;
       answer = list_.answer;
     } else if (list_.answer.status == ViewStatus::found && now - list_.read_at_ns <= ns(config_.stale_max)) {
       answer = list_.answer;

@@ -5,7 +5,8 @@
 //   when
 //     the store cannot be asked, for stale_max;
 //   - "no such sale" is remembered too, in a table of its own that ids made up by strangers cannot grow.
-// So an edit is seen within age_max + grace. Views inform and check the form of a purchase; they never decide one.
+// So an edit is seen within age_max + grace, and at once when forget() is told of it. Views inform and check the form
+// of a purchase; they never decide one.
 #pragma once
 
 #include <array>
@@ -68,6 +69,9 @@ class ViewCache {
   [[nodiscard]] std::optional<ViewAnswer> try_get(const model::SaleId& sale);
   // The answer, at once or from a reader thread. `done` is called exactly once. Any thread, does not block.
   void get(const model::SaleId& sale, std::move_only_function<void(ViewAnswer)> done);
+  // The sale was changed in this process: whoever asks from now on waits for a fresh read, also when one is under way.
+  // What is known stays only for when the store cannot be asked. Any thread, does not block.
+  void forget(const model::SaleId& sale);
   // The visible sales.
   void list(std::move_only_function<void(ListAnswer)> done);
 
@@ -77,6 +81,7 @@ class ViewCache {
     Answer answer;                // of the last read that worked
     std::int64_t read_at_ns = 0;  // when; meaningless while `answer` is unavailable
     bool loading = false;
+    bool outdated = false;  // forgotten while loading: what comes may be older than the change
     std::vector<std::move_only_function<void(Answer)>> waiting;
   };
   enum class Freshness : std::uint8_t { none, fresh, aging };
@@ -84,6 +89,8 @@ class ViewCache {
   template <typename Answer>
   [[nodiscard]] Freshness freshness(const Slot<Answer>& slot, std::int64_t now) const noexcept;
   [[nodiscard]] std::optional<ViewAnswer> known(const model::SaleId& sale, std::int64_t now, bool& refresh);
+  // A time of reading that makes a view too old to serve while the store answers.
+  [[nodiscard]] std::int64_t long_before(std::int64_t now) const noexcept;
   void load(const model::SaleId& sale);
   void loaded(const model::SaleId& sale, const base::Result<model::Sale>& read);
   void load_list();

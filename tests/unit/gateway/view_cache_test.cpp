@@ -129,6 +129,20 @@ TEST(ViewCache, FS_53_AnEditIsSeenWithinTwoSeconds) {
   EXPECT_EQ(s.list().list->at(0)->sale().title, "renamed");
 }
 
+TEST(ViewCache, FS_53_AChangeMadeHereIsSeenAtOnce) {
+  CachedShop shop;
+  EXPECT_EQ(shop.get("s1").view->sale().title, shop.list().list->front()->sale().title);
+  EXPECT_EQ(shop.get("later").status, ViewStatus::not_found);
+  shop.rename("renamed");
+  shop.cache.forget(shop.shop.item.sale);
+  shop.cache.forget(*model::SaleId::parse("later"));
+  EXPECT_EQ(shop.get("s1").view->sale().title, "renamed");
+  EXPECT_EQ(shop.list().list->front()->sale().title, "renamed");
+  const std::uint64_t asked = shop.questions();
+  EXPECT_EQ(shop.get("later").status, ViewStatus::not_found);
+  EXPECT_EQ(shop.questions(), asked + 1) << "an absence that was forgotten is asked for again";
+}
+
 TEST(ViewCache, WhenTheStoreCannotBeAskedOldViewsLastAndUnknownIsNotAbsent) {
   CachedShop s;
   ASSERT_EQ(s.get("s1").status, ViewStatus::found);
