@@ -6,12 +6,15 @@
 #include <vector>
 
 #include "gateway/handlers/context.hpp"
+#include "gateway/handlers/ended_sale.hpp"
 #include "gateway/json_text.hpp"
 
 namespace seckill::gateway {
 namespace {
 
 using Tickets = std::vector<admission::TicketView>;
+
+constexpr std::int64_t orders_max = 1'000;  // of one buyer in one sale; more is beyond any page
 
 void append_item(std::string& body, const model::SaleItem& item, const Tickets& tickets, bool over) {
   std::int64_t units = 0;
@@ -38,7 +41,7 @@ void append_item(std::string& body, const model::SaleItem& item, const Tickets& 
 }
 
 // Gathers the lanes' answers, which may come from several threads in any order; the last one sends.
-class Gathering {
+class Gathering : public std::enable_shared_from_this<Gathering> {
  public:
   Gathering(BuyerContext& context, SaleViewPtr view, model::BuyerId buyer, Exchange exchange)
       : context_{context},
@@ -55,12 +58,34 @@ class Gathering {
       failed_ = failed_ || !answer;
       if (--missing_ != 0) return;
     }
+    if (failed_ && view_->phase(context_.parts.clock.now_utc()) == model::Phase::ended) return ask_store();
     send();
   }
   [[nodiscard]] const SaleView& view() const noexcept { return *view_; }
   [[nodiscard]] const model::BuyerId& buyer() const noexcept { return buyer_; }
 
  private:
+  // Lanes that are gone answer nothing; once the sale has ended the store's rows say the same.
+  void ask_store() {
+    store::OrderQuery query;
+    query.buyer = buyer_;
+    query.sale = view_->sale().id;
+    query.limit = orders_max;
+    context_.parts.reads.list(query, [self = shared_from_this()](const base::Result<store::OrderPage>& page) {
+      self->failed_ = !page;
+      if (page) self->fill(page->orders);
+      self->send();
+    });
+  }
+  void fill(const std::vector<store::Order>& orders) {
+    const std::vector<model::SaleItem>& items = view_->sale().items;
+    for (Tickets& tickets : answers_) tickets.clear();
+    for (const store::Order& order : orders) {
+      for (std::size_t index = 0; index < items.size(); ++index) {
+        if (items[index].sku == order.item.sku) answers_[index].push_back(ticket_view_of(order));
+      }
+    }
+  }
   void send() {
     if (failed_) return refuse_unavailable(exchange_);
     const base::UtcMs now = context_.parts.clock.now_utc();

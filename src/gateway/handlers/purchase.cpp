@@ -3,6 +3,7 @@
 
 #include "base/assert.hpp"
 #include "gateway/handlers/context.hpp"
+#include "gateway/handlers/ended_sale.hpp"
 #include "gateway/json_text.hpp"
 #include "gateway/purchase_body.hpp"
 
@@ -154,10 +155,14 @@ void admit(BuyerContext& context, const Purchase& purchase, const ViewAnswer& kn
   request.units = purchase.body.quantity;
   request.fields = canonical_fields(purchase.body);
   request.digest = model::content_digest(request.units, request.fields);
-  context.parts.admission.admit(
-      request, [&context, &sale, exchange = std::move(exchange)](const admission::AdmitReply& reply) mutable {
-        finish(context, sale, reply, exchange);
-      });
+  admission::AdmitDone done = [&context, &sale,
+                               exchange = std::move(exchange)](const admission::AdmitReply& reply) mutable {
+    finish(context, sale, reply, exchange);
+  };
+  if (ended_without_lanes(context, *known.view, request)) {
+    return answer_from_store(context, *known.view, *item, request, std::move(done));
+  }
+  context.parts.admission.admit(request, std::move(done));
 }
 
 }  // namespace

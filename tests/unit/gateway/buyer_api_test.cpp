@@ -140,6 +140,24 @@ TEST(BuyerApi, FS_42_TheServerAloneDecidesTheStartAndTheEnd) {
   EXPECT_EQ(shop.buy("alice", "r2").status, 200) << "P4: a buyer with a ticket gets it also after the end";
 }
 
+TEST(BuyerApi, AnEndedSaleWithoutLanesStillKnowsItsBuyers) {
+  BuyerShop shop;
+  const std::string ticket = shop.buy("alice", "r1").text("ticket");
+  shop.shop.clock.advance(std::chrono::hours{2});
+  shop.restart_without_lanes();
+  const Answer again = shop.buy("alice", "r1");
+  EXPECT_EQ(again.status, 200) << again.body;
+  EXPECT_EQ(again.text("ticket"), ticket);
+  EXPECT_EQ(shop.buy("alice", "r1", "{\"quantity\":2}").text("reason"), "request_conflict");
+  EXPECT_EQ(shop.buy("alice", "r2").text("reason"), "ended");
+  EXPECT_EQ(shop.buy("bob", "r1").text("reason"), "ended");
+  EXPECT_EQ(shop.get(std::string{gizmo_path} + "/purchases?request_id=r1", shop.login("alice")).text("ticket"), ticket);
+  const Answer mine = shop.get("/api/v1/sales/g1/me", shop.login("alice"));
+  ASSERT_EQ(mine.status, 200) << mine.body;
+  EXPECT_EQ(std::string_view{mine.json.at("items").at(0).at("tickets").at(0).at("ticket").as_string()}, ticket);
+  EXPECT_FALSE(mine.json.at("items").at(1).at("can_buy").as_bool());
+}
+
 TEST(BuyerApi, TellsABuyerWhatHeHas) {
   BuyerShop shop;
   const Answer before = shop.get("/api/v1/sales/g1/me", shop.login("alice"));

@@ -41,31 +41,24 @@ class BuyerShop {
  public:
   // Sale g1: "gizmo" (100 units, limit 2, fields receiver and remark) and "free" (price 0, 5 units); sale d1 is a
   // draft.
-  explicit BuyerShop(BuyerApiConfig config = demo()) {
+  explicit BuyerShop(const BuyerApiConfig& config = demo()) : config_{config} {
     make_sale("g1", true);
     make_sale("d1", false);
     shop.open();
-    signer = std::move(*TokenSigner::make(secret));
-    api = std::move(*BuyerApi::make(
-        config, BuyerApiParts{.clock = shop.clock,
-                              .admission = shop.admission(),
-                              .reads = shop.reads(),
-                              .ends = shop.ends(),
-                              .pay = [this](const model::Ticket& ticket, const model::BuyerId& buyer,
-                                            orders::EndDone done) { provider.pay(ticket, buyer, std::move(done)); },
-                              .signer = signer.get()}));
-    http::ServerConfig server_config = http::testing::quick_config();
-    server_config.replies = buyer_core_replies();
-    server = std::make_unique<http::Server>(std::move(server_config), *api);
-    const auto started = server->start();
-    EXPECT_TRUE(started.has_value()) << (started ? "" : started.error().text());
+    start();
   }
   ~BuyerShop() {
-    server->drain(std::chrono::seconds{5});
-    server.reset();
+    stop();
     shop.queue().stop();
     shop.ends().stop();
     shop.reads().stop();
+  }
+
+  // As a process that ends and starts again without g1's lanes, as for a sale that is over.
+  void restart_without_lanes() {
+    stop();
+    shop.restart();
+    start();
   }
 
   static BuyerApiConfig demo() {
@@ -109,11 +102,34 @@ class BuyerShop {
 
   test::Shop shop;
   std::unique_ptr<TokenSigner> signer;
-  payments::DemoProvider provider{shop.ends()};
+  std::unique_ptr<payments::DemoProvider> provider;
   std::unique_ptr<BuyerApi> api;
   std::unique_ptr<http::Server> server;
 
  private:
+  void start() {
+    signer = std::move(*TokenSigner::make(secret));
+    provider = std::make_unique<payments::DemoProvider>(shop.ends());
+    const PayTicket pay = [this](const model::Ticket& ticket, const model::BuyerId& buyer, orders::EndDone done) {
+      provider->pay(ticket, buyer, std::move(done));
+    };
+    api = std::move(*BuyerApi::make(config_, BuyerApiParts{.clock = shop.clock,
+                                                           .admission = shop.admission(),
+                                                           .reads = shop.reads(),
+                                                           .ends = shop.ends(),
+                                                           .pay = pay,
+                                                           .signer = signer.get()}));
+    http::ServerConfig server_config = http::testing::quick_config();
+    server_config.replies = buyer_core_replies();
+    server = std::make_unique<http::Server>(std::move(server_config), *api);
+    const auto started = server->start();
+    EXPECT_TRUE(started.has_value()) << (started ? "" : started.error().text());
+  }
+  void stop() {
+    server->drain(std::chrono::seconds{5});
+    server.reset();
+  }
+
   void make_sale(std::string_view id, bool preload) {
     model::Sale sale;
     sale.id = *model::SaleId::parse(id);
@@ -145,6 +161,8 @@ class BuyerShop {
       ASSERT_TRUE(shop.admission().install(*stored, item, shop.store()));
     }
   }
+
+  const BuyerApiConfig config_;
 };
 
 }  // namespace seckill::gateway::testing
