@@ -70,7 +70,7 @@ class RequestParser {
   [[nodiscard]] ParseOutcome parse_head(std::string_view bytes);
 
   // Requires: head().chunked. `bytes` are those after what earlier calls consumed. Decoded data is appended to `body`.
-  // need_more with consumed == bytes.size() means that nothing is left over. Trailers are refused.
+  // Trailers are refused.
   [[nodiscard]] ParseOutcome parse_chunks(std::string_view bytes, std::size_t& consumed, std::string& body);
 
   [[nodiscard]] const RequestHead& head() const noexcept { return head_; }

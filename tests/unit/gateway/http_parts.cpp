@@ -167,6 +167,7 @@ TEST(RequestParser, ReadsMutatedRequestsTheSameInOnePieceAndInMany) {
       "Idempotency-Key:  k  \r\nX-Forwarded-For: 1.2.3.4\r\nAccept-Language: zh-CN\r\nContent-Type: a/b\r\n\r\n",
       "GET / HTTP/1.0\r\nIdempotency-Key: 123\r\n\r\n",
       "POST /c HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3;a=b\r\nabc\r\n0\r\n\r\n",
+      "POST /d HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
       "GET /f HTTP/1.1\r\nHost: a\r\nX-Forwarded-For: 1\r\nX-Forwarded-For: 2\r\nProxy-Connection: close\r\n\r\n",
   };
   std::mt19937 random{20261111};

@@ -125,6 +125,25 @@ TEST(HttpServer, TakesARequestThatArrivesByteByByte) {
   EXPECT_EQ(wire.reply()->body, "POST /c abc0123456789");
 }
 
+TEST(HttpServer, TakesAnEmptyChunkedBodyInAnyPieces) {
+  TestServer t;
+  Wire wire = t.connect();
+  const std::string head = "POST /c HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n";
+  const std::string body = "0\r\n\r\n";
+  for (std::size_t cut = 0; cut <= body.size(); ++cut) {
+    for (std::size_t second = cut; second <= body.size(); ++second) {
+      std::uint64_t sent = t.server->stats().bytes_in;
+      for (const std::string& piece :
+           {head + body.substr(0, cut), body.substr(cut, second - cut), body.substr(second)}) {
+        wire.send(piece);
+        sent += piece.size();
+        t.await([&](const ServerStats& s) { return s.bytes_in >= sent; });  // so that each piece is read by itself
+      }
+      EXPECT_EQ(wire.reply()->body, "POST /c ");
+    }
+  }
+}
+
 TEST(HttpServer, TakesChunkedAndPlainBodiesPipelined) {
   TestServer t;
   Wire wire = t.connect();
