@@ -16,24 +16,28 @@ std::vector<TicketView> own_live_tickets(const Lane& lane, const MarkRecord& mar
   return own;
 }
 
-model::OrderIntent intent_of(const Item& item, const Lane& lane, model::LaneIndex index, const TicketRecord& record) {
+model::OrderIntent intent_of(const Item& item, const Lane& lane, const TicketRecord& record,
+                             const model::BuyerId& buyer, const model::RequestId& request_id) {
   SECKILL_ASSERT(!record.published && record.terms != nullptr, "P5: only an intent that may be lost is made again");
-  model::OrderIntent intent;
-  intent.ticket = record.ticket;
-  intent.item = item.key;
-  intent.buyer = model::BuyerId::trusted(lane.marks.mark_of(record).buyer());
-  intent.request_id = PackedRequestId::unpack(record.request_tag, record.request_bytes());
-  intent.digest = record.digest;
-  intent.lane = index;
-  intent.generation = lane.generation;
-  intent.units = record.units;
-  intent.price_minor = record.terms->price_minor;
-  intent.currency = record.terms->currency;
-  intent.limit = record.terms->limit;
-  intent.pay_window_ms = record.terms->pay_window_ms;
-  intent.admitted_at = record.admitted_at;
-  if (record.has_fields) intent.fields = lane.fields.find(record.ticket)->second;
-  return intent;
+  return {.ticket = record.ticket,
+          .item = item.key,
+          .buyer = buyer,
+          .request_id = request_id,
+          .digest = record.digest,
+          .lane = record.ticket.lane(),
+          .generation = lane.generation,
+          .units = record.units,
+          .price_minor = record.terms->price_minor,
+          .currency = record.terms->currency,
+          .limit = record.terms->limit,
+          .pay_window_ms = record.terms->pay_window_ms,
+          .admitted_at = record.admitted_at,
+          .fields = record.has_fields ? lane.fields.find(record.ticket)->second : nullptr};
+}
+
+model::OrderIntent intent_again(const Item& item, const Lane& lane, const TicketRecord& record) {
+  return intent_of(item, lane, record, model::BuyerId::trusted(lane.marks.mark_of(record).buyer()),
+                   PackedRequestId::unpack(record.request_tag, record.request_bytes()));
 }
 
 void mark_published(Lane& lane, TicketRecord& record) {

@@ -17,9 +17,12 @@ namespace seckill::admission::memory {
 // The buyer's live tickets that are known durable, oldest first: what an answer may rest on (P5).
 [[nodiscard]] std::vector<TicketView> own_live_tickets(const Lane& lane, const MarkRecord& mark);
 
-// The intent again, as it was admitted. Requires: the ticket is not published (its fields are still kept).
-[[nodiscard]] model::OrderIntent intent_of(const Item& item, const Lane& lane, model::LaneIndex index,
-                                           const TicketRecord& record);
+// The ticket's intent, as it was admitted. The ids are passed because who just admitted has them at hand;
+// intent_again() unpacks them from the mark. Requires: the ticket is not published (its terms and fields are still
+// kept).
+[[nodiscard]] model::OrderIntent intent_of(const Item& item, const Lane& lane, const TicketRecord& record,
+                                           const model::BuyerId& buyer, const model::RequestId& request_id);
+[[nodiscard]] model::OrderIntent intent_again(const Item& item, const Lane& lane, const TicketRecord& record);
 
 // The ticket's record is durable: the order fields are no longer needed.
 void mark_published(Lane& lane, TicketRecord& record);

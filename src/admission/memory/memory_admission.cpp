@@ -154,7 +154,8 @@ MemoryAdmission::Judged MemoryAdmission::take(Call& call, Lane& lane, MarkRecord
   }
   ledger::hold(lane.stock, request.units);
   if (mark == nullptr) call.item.filter.add(call.hash);
-  publish_intent(call, lane, record, model::PurchaseAnswer::admitted);
+  publish_intent(call, intent_of(call.item, lane, record, request.buyer, request.request_id), record,
+                 model::PurchaseAnswer::admitted);
   return Judged::published;
 }
 
@@ -171,7 +172,7 @@ MemoryAdmission::Judged MemoryAdmission::answer_from(Call& call, Lane& lane, Tic
     call.reply.ticket = view_of(record);
     return Judged::answered;
   }
-  publish_intent(call, lane, record, answer);
+  publish_intent(call, intent_again(call.item, lane, record), record, answer);
   return Judged::published;
 }
 
@@ -228,11 +229,12 @@ MemoryAdmission::Judged MemoryAdmission::judge_over_all_lanes(Call& call, Lane& 
 }
 
 // Under the lane's lock, so that queue order is lane order. Requires: a reserved place.
-void MemoryAdmission::publish_intent(Call& call, Lane& lane, TicketRecord& record, model::PurchaseAnswer answer) {
-  call.places.publish(
-      intent_of(call.item, lane, call.lane, record),
-      [this, &item = call.item, &record, answer, done = std::move(call.done)](
-          const queue::Confirmation& confirmation) mutable { confirmed(item, record, answer, done, confirmation); });
+void MemoryAdmission::publish_intent(Call& call, model::OrderIntent intent, TicketRecord& record,
+                                     model::PurchaseAnswer answer) {
+  call.places.publish(std::move(intent), [this, &item = call.item, &record, answer, done = std::move(call.done)](
+                                             const queue::Confirmation& confirmation) mutable {
+    confirmed(item, record, answer, done, confirmation);
+  });
 }
 
 void MemoryAdmission::confirmed(Item& item, TicketRecord& record, model::PurchaseAnswer answer, AdmitDone& done,

@@ -66,7 +66,7 @@ class MemoryAdmission final : public Admission {
   [[nodiscard]] Judged answer_from(Call& call, Lane& lane, TicketRecord& record, model::PurchaseAnswer answer);
   [[nodiscard]] Judged refuse_by_limit(Call& call, Lane& lane, const MarkRecord* mark);
   [[nodiscard]] Judged judge_over_all_lanes(Call& call, Lane& lane);
-  void publish_intent(Call& call, Lane& lane, TicketRecord& record, model::PurchaseAnswer answer);
+  void publish_intent(Call& call, model::OrderIntent intent, TicketRecord& record, model::PurchaseAnswer answer);
   void confirmed(Item& item, TicketRecord& record, model::PurchaseAnswer answer, AdmitDone& done,
                  const queue::Confirmation& confirmation);
   [[nodiscard]] bool has_mark(const Item& item, std::string_view buyer) const noexcept;

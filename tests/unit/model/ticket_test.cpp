@@ -97,7 +97,10 @@ TEST(Ids, each_kind_has_its_alphabet_and_its_length) {
 
 TEST(Lanes, the_route_of_a_buyer_never_changes) {
   // Stored knowledge: a sale in a database was routed by exactly these values.
-  EXPECT_EQ(lane_of("u1", 1), 0U);
+  EXPECT_EQ(lane_of("u1", 16), 1U);
+  EXPECT_EQ(lane_of("u1", 64), 49U);
+  EXPECT_EQ(lane_of("buyer-42", 16), 9U);
+  EXPECT_EQ(lane_of("用户-1", 64), 34U);
   for (std::uint32_t lanes = 1; lanes <= 64; ++lanes) EXPECT_LT(lane_of("buyer", lanes), lanes);
   std::vector<int> load(16);
   for (int i = 0; i < 16'000; ++i) ++load[lane_of(fmt::format("buyer-{}", i), 16)];
