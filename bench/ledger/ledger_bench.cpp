@@ -6,14 +6,17 @@
 #include <time.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdlib>
 #include <functional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "admission/memory/memory_admission.hpp"
 #include "base/crypto.hpp"
 #include "bench_store.hpp"
+#include "queue/direct/direct_queue.hpp"
 
 namespace {
 
@@ -190,11 +193,42 @@ void measure_install() {
   print("install_1m_marks_s", seconds, "s");
 }
 
+// Lands at once.
+class InstantLanding final : public queue::IntentConsumer {
+ public:
+  base::Result<std::vector<store::Landed>> consume(std::span<const model::LaneRecord> records) override {
+    return std::vector<store::Landed>(records.size());
+  }
+};
+
+// Records through the direct queue from one publisher, by wall clock: what the hand-over between two threads allows.
+void measure_queue() {
+  constexpr std::int64_t records = 500'000;
+  const base::SystemClock clock;
+  InstantLanding landing;
+  std::atomic<std::int64_t> confirmed{0};
+  queue::direct::DirectQueue queue{landing, clock, {}};
+  queue.start();
+  const auto begin = clock.steady_now();
+  const double cpu = timed([&] {
+    for (std::int64_t i = 0; i < records; ++i) {
+      while (!queue.try_reserve(1)) std::this_thread::yield();
+      queue.publish(model::OrderIntent{}, [&](const queue::Confirmation&) { ++confirmed; });
+    }
+  });
+  queue.stop();
+  if (confirmed != records) std::abort();
+  const double seconds = std::chrono::duration<double>(clock.steady_now() - begin).count();
+  print("direct_queue_records_per_s", static_cast<double>(records) / seconds, "1/s");
+  print("direct_queue_publish_ns", cpu * 1e9 / static_cast<double>(records), "ns");
+}
+
 }  // namespace
 
 int main() {
   measure(16);
   measure(1);
   measure_install();
+  measure_queue();
   return 0;
 }
