@@ -71,7 +71,8 @@ class SaleDesk {
   SaleChanged changed_;
   mutable std::mutex mutex_;               // guards installed_
   std::vector<model::ItemKey> installed_;  // at most sales_open_max × items_per_sale_max
-  // Transfers that the store has committed and whose credit a lane has not taken yet; asking again finishes them.
+  // Transfers that the store has, or may have, committed and whose credit a lane has not taken yet; asking again
+  // finishes them.
   std::vector<model::StockTransfer> uncredited_;
   // Reductions whose units have left the lanes but not yet the pool.
   struct InPool {

@@ -11,6 +11,8 @@
 namespace seckill::ops {
 namespace {
 
+constexpr std::size_t uncredited_max = 10'000;
+
 std::string change_detail(const model::ItemKey& item, const StockChange& change, std::string_view from) {
   // Ids are [A-Za-z0-9_-] and need no escaping.
   return fmt::format(R"({{"sale":"{}","sku":"{}","units":{},"id":"{}","from":"{}"}})", item.sale.view(),
@@ -58,7 +60,7 @@ base::Result<Moved> SaleDesk::top_up(const model::ItemKey& item, const StockChan
   return Moved{.units = moved_now ? change.units : 0, .repeated = !moved_now};
 }
 
-// Units moved now; 0 when these transfers were committed before.
+// Units moved now; 0 when these transfers were committed, and credited, before.
 base::Result<std::int64_t> SaleDesk::pool_to_lanes(const model::ItemKey& item, const StockChange& change,
                                                    const store::AuditEntry& audit) {
   const auto stock = store_.item_stock(item);
@@ -82,18 +84,32 @@ base::Result<std::int64_t> SaleDesk::pool_to_lanes(const model::ItemKey& item, c
   const auto first = store_.find_transfer(transfers.front().id);
   if (!first) return std::unexpected(first.error());
   if (*first && (*first)->units != transfers.front().units) return used_otherwise(item, change.id);
+  const auto of_this_change = [&](const model::StockTransfer& one) {
+    return std::ranges::find(transfers, one.id, &model::StockTransfer::id) != transfers.end();
+  };
   if (!*first) {
-    if (auto stored = store_.pool_to_lanes(transfers, audit); !stored) return std::unexpected(stored.error());
+    std::erase_if(uncredited_, of_this_change);
+    if (uncredited_.size() >= uncredited_max) {
+      return base::fail(base::Errc::limit, "topping up " + item.text(), "earlier top-ups must be finished first");
+    }
+    // Noted before the store is asked: a commit whose answer is lost is found by asking again, and credited then.
     uncredited_.insert(uncredited_.end(), transfers.begin(), transfers.end());
+    if (auto stored = store_.pool_to_lanes(transfers, audit); !stored) {
+      if (stored.error().code != base::Errc::timeout) std::erase_if(uncredited_, of_this_change);
+      return std::unexpected(stored.error());
+    }
   }
-  // Not on an earlier change's account: each is credited once per id, whoever asks.
-  while (!uncredited_.empty()) {
-    const auto credited = admission_.credit(uncredited_.back());
+  std::int64_t credited = 0;
+  for (const model::StockTransfer& transfer : transfers) {
+    const auto owed = std::ranges::find(uncredited_, transfer.id, &model::StockTransfer::id);
+    if (owed == uncredited_.end()) continue;
+    const auto done = admission_.credit(transfer);
     // Not installed here: the lanes will be built with it.
-    if (!credited && credited.error().code != base::Errc::not_found) return std::unexpected(credited.error());
-    uncredited_.pop_back();
+    if (!done && done.error().code != base::Errc::not_found) return std::unexpected(done.error());
+    uncredited_.erase(owed);
+    credited += transfer.units;
   }
-  return *first ? 0 : change.units;
+  return credited;
 }
 
 base::Result<Moved> SaleDesk::reduce(const model::ItemKey& item, const StockChange& change, const std::string& actor) {

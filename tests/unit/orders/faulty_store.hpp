@@ -65,10 +65,10 @@ class FaultyStore final : public store::Store {
   }
   base::Status take_from_pool(const model::ItemKey& item, std::int64_t units, const std::string& id,
                               const store::AuditEntry& audit) override {
-    return real_->take_from_pool(item, units, id, audit);
+    return faulty("take_from_pool", [&] { return real_->take_from_pool(item, units, id, audit); });
   }
   base::Status pool_to_lanes(std::span<const model::StockTransfer> transfers, const store::AuditEntry& audit) override {
-    return real_->pool_to_lanes(transfers, audit);
+    return faulty("pool_to_lanes", [&] { return real_->pool_to_lanes(transfers, audit); });
   }
   base::Result<std::vector<store::Landed>> land(std::span<const model::LaneRecord> records, base::UtcMs now) override {
     return faulty("land", [&] { return real_->land(records, now); });
@@ -102,7 +102,7 @@ class FaultyStore final : public store::Store {
     return real_->visit_tickets(item, visitor);
   }
   base::Result<store::ItemAudit> audit_item(const model::ItemKey& item, base::UtcMs now) override {
-    return real_->audit_item(item, now);
+    return faulty("audit_item", [&] { return real_->audit_item(item, now); });
   }
   base::Result<std::vector<store::AuditRow>> audit_log(std::int64_t before_id, std::int64_t limit) override {
     return real_->audit_log(before_id, limit);
