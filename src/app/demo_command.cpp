@@ -1,9 +1,7 @@
 // `seckill demo`: a stranger's first minute. Exit code 0 only when every promise held, 1 when one did not or the demo
 // could not run, 2 for a wrong command line, 128 + the signal when it was interrupted before the verdict.
-#include <unistd.h>
-
 #include <CLI/CLI.hpp>
-#include <array>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -89,7 +87,8 @@ int run_demo(const DemoOptions& options, const boost::json::object& sample, Stop
 int demo_command(const DemoOptions& options) {
   const auto sample = read_sample(options);
   if (!sample) return exit_usage;
-  StopSignals signals;  // before any other thread
+  StopSignals signals;            // before any other thread
+  std::signal(SIGPIPE, SIG_IGN);  // `| head` must not leave a folder behind
   base::log::start({.level = base::log::Level::warn});
   const int code = run_demo(options, *sample, signals);
   base::log::stop();

@@ -1,9 +1,9 @@
 #include "app/demo_folder.hpp"
 
 #include <fmt/format.h>
-#include <stdlib.h>
 
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <system_error>

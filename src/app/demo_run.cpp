@@ -295,7 +295,13 @@ base::Result<bool> DemoRun::report(const std::string& sale, rehearse::CrowdRun& 
         rehearse::verdict_text(promises, {.colour = terminal_}));
   if (!verdict->drained) print("  something was still under way when this was judged\n");
   const bool held = rehearse::all_hold(promises);
-  print(held ? "\nEvery promise held.\n" : "\nA promise was broken: please report the lines above with the seed.\n");
+  const std::string space = folder_->space_complaint();
+  if (held)
+    print("\nEvery promise held.\n");
+  else if (!space.empty())
+    print("\nNot every promise could be kept to its end: " + space + "\n");
+  else
+    print("\nA promise was broken: please report the lines above with the seed.\n");
   return held;
 }
 

@@ -127,8 +127,11 @@ std::string outcome_text(const ReportNumbers& numbers) {
   fmt::format_to(to, "  orders              {} for {} units",
                  grouped(static_cast<std::int64_t>(numbers.server.orders.size())), grouped(total));
   for (const auto& [state, count] : states) fmt::format_to(to, " · {} {}", state, grouped(count));
-  fmt::format_to(to, "\n  payments            {} · {}.{:02} in all\n", grouped(states["paid"]), grouped(money / 100),
-                 money % 100);
+  if (money == 0)
+    text += states["paid"] > 0 ? "\n  payments            none: price 0\n" : "\n  payments            none\n";
+  else
+    fmt::format_to(to, "\n  payments            {} · {}.{:02} in all\n", grouped(states["paid"]), grouped(money / 100),
+                   money % 100);
   fmt::format_to(to, "  returned            {} cancelled, {} not paid in time · {} units were sold again · {} left\n",
                  grouped(states["cancelled"]), grouped(states["expired"]),
                  grouped(std::max<std::int64_t>(0, units_ever - total)), grouped(available));

@@ -86,14 +86,17 @@ async function log_in(name) {
 // One look at "did I already take part", at a random moment of the last minute, so that a crowd is spread.
 function plan_prefetch() {
   const until = page.sale.starts_at - clock.now();
-  later('me', until > 60000 ? until - 5000 - Math.random() * 55000 : 0, prefetch);
+  later('me', until > 60000 ? until - 5000 - Math.random() * 55000 : 0, () => prefetch());
 }
 
-async function prefetch() {
+async function prefetch(again = true) {
   const item = page.item;
   try {
     const answer = await api.call(path('/me'), { login: true });
-    if (answer.status === 401) { page.logged_in = await api.login_again(); return; }
+    if (answer.status === 401) {
+      page.logged_in = await api.login_again();
+      return page.logged_in && again ? prefetch(false) : settle();
+    }
     if (answer.status !== 200 || item !== page.item) return;
     const mine = answer.body.items?.find((one) => one.sku === item.sku);
     page.can_buy = mine?.can_buy;
