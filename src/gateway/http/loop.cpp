@@ -43,7 +43,7 @@ std::uint64_t ServerShared::ticks(std::chrono::milliseconds time) const noexcept
   return whole < 1 ? 1 : static_cast<std::uint64_t>(whole);
 }
 
-// Serials of different loops differ in their upper bits, so a request's id is unique in the process.
+// Serials of different loops differ in their upper bits, so a request's id is unique on its listener.
 Loop::Loop(ServerShared& shared, unsigned index, int listener)
     : shared_{shared},
       index_{index},

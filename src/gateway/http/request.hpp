@@ -35,7 +35,7 @@ struct PeerAddress {
 // Views are valid until RequestHandler::handle() returns; a handler that answers later copies what it needs.
 // A header that was not sent is an empty view. Duplicates of the single-valued headers never reach a handler (400).
 struct Request {
-  std::uint64_t id = 0;  // unique in this process
+  std::uint64_t id = 0;  // unique on its listener while the process lives
   Method method = Method::other;
   bool has_idempotency_key = false;  // tells an empty header from a missing one
 

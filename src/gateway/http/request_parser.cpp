@@ -332,10 +332,12 @@ ParseOutcome RequestParser::parse_head_with_beast(std::string_view bytes) {
   if (parser.verdict != ParseOutcome::done) {
     return parser.verdict;
   }
-  const bool in_request_line = head_.path.at == 0;
+  // Beast looks at a head that came in pieces only when its end is there, so it cannot tell where the request line
+  // ended. 32 covers method, version and line end.
+  const std::size_t line_bytes_max = limits_.target_bytes + 32U;
+  const bool in_request_line = bytes.substr(0, line_bytes_max).find('\n') == std::string_view::npos;
   if (ec == error::need_more) {
-    // 16 covers the version and the blanks around the target.
-    if (in_request_line && bytes.size() > limits_.target_bytes + 16U) {
+    if (in_request_line && bytes.size() > line_bytes_max) {
       return ParseOutcome::target_too_long;
     }
     return bytes.size() >= limits_.header_bytes ? ParseOutcome::headers_too_large : ParseOutcome::need_more;

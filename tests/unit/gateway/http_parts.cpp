@@ -157,6 +157,13 @@ Reading read_in_pieces(std::string_view bytes, std::size_t piece) {
   }
 }
 
+TEST(RequestParser, TakesALongHeadWhoseRequestLineCameInPieces) {
+  const std::string head = "GET /a HTTP/1.1\r\nHost: a\r\nUser-Agent: " + std::string(1'000, 'u') + "\r\n\r\n";
+  for (const std::size_t piece : {1U, 7U, 100U}) {
+    EXPECT_EQ(read_in_pieces(head, piece).outcome, ParseOutcome::done);
+  }
+}
+
 // Whatever bytes come, in whatever pieces, they mean the same; so the fast lane accepts nothing that Beast refuses, and
 // reads nothing differently.
 TEST(RequestParser, ReadsMutatedRequestsTheSameInOnePieceAndInMany) {
