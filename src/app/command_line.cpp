@@ -22,9 +22,7 @@ int run(int argc, char** argv) {
   int exit_code = exit_ok;
   try {
     add_serve(app, exit_code);
-#if __has_include("app/demo_command.cpp")
     add_demo(app, exit_code);
-#endif
     add_sale(app, exit_code);
     add_orders(app, exit_code);
     add_token(app, exit_code);
