@@ -18,13 +18,13 @@ constexpr std::chrono::milliseconds busy_wait{5'000};  // only a checkpoint of a
 constexpr std::int64_t page_bytes = 4'096;
 constexpr std::int64_t small_database_bytes = 64LL << 20;  // checked whole in well under a second
 
-// WAL: readers never wait for the writer, a commit is one write and one sync. The checkpoint comes every 64 MB because
-// a landing touches pages at random (tickets, buyers): the later it comes, the more writes of one page become one.
+// WAL: readers never wait for the writer, a commit is one write and one sync. The log is folded by the Checkpointer,
+// never by a commit.
 constexpr const char* writer_pragmas = R"sql(
 PRAGMA journal_mode = WAL;
 PRAGMA synchronous = FULL;
 PRAGMA foreign_keys = ON;
-PRAGMA wal_autocheckpoint = 16384;
+PRAGMA wal_autocheckpoint = 0;
 PRAGMA journal_size_limit = 134217728;
 PRAGMA cache_size = -65536;
 PRAGMA cache_spill = OFF;
@@ -147,13 +147,22 @@ base::Result<std::unique_ptr<Store>> open(const SqliteConfig& config) {
     if (auto set = reader->execute(doing, reader_pragmas); !set) return std::unexpected(set.error());
     store->readers().add(std::move(*reader));
   }
+  auto folding = Connection::open(path, Connection::Mode::write, busy_wait);
+  if (!folding) return std::unexpected(folding.error());
+  if (auto set = folding->execute(doing, "PRAGMA synchronous = FULL"); !set) return std::unexpected(set.error());
+  store->start_checkpoints(std::move(*folding));
   return store;
 }
 
 SqliteStore::~SqliteStore() {
+  checkpointer_.reset();
   // The last connection folds the WAL into the file; the mark is written only after the writer had its last word.
   const auto folded = writer_.execute("closing the database", "PRAGMA wal_checkpoint(TRUNCATE)");
   if (folded) folder_.note_clean_close();
+}
+
+void SqliteStore::start_checkpoints(Connection connection) {
+  checkpointer_ = std::make_unique<Checkpointer>(writer_, write_mutex_, std::move(connection));
 }
 
 void ReaderPool::add(Connection connection) {

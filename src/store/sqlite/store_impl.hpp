@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "drivers/sqlite.hpp"
+#include "store/sqlite/checkpointer.hpp"
 #include "store/sqlite/data_folder.hpp"
 #include "store/sqlite/sqlite_store.hpp"
 
@@ -149,6 +150,7 @@ class SqliteStore final : public Store {
 
   // Set-up by open(), before any other thread knows the store.
   ReaderPool& readers() noexcept { return readers_; }
+  void start_checkpoints(Connection connection);
 
  private:
   // Waits for the write connection and begins; `doing` must outlive the work.
@@ -160,6 +162,7 @@ class SqliteStore final : public Store {
   std::mutex write_mutex_;
   Connection writer_;  // guarded by write_mutex_
   ReaderPool readers_;
+  std::unique_ptr<Checkpointer> checkpointer_;  // constant after open(); last: it borrows the writer and its mutex
 };
 
 // --- pieces that several topics share ---
