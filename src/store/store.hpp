@@ -1,8 +1,8 @@
 // The store: the authority on sales, orders, stock rows, journal and audit. One port, two engines (SQLite here;
 // MySQL/MariaDB in cluster mode), one contract suite (tests/contract/store_*.cpp) written against this file alone.
 //
-// Every method is one transaction: on an Error nothing of it was written (Errc::timeout excepted: unknown). Every method
-// blocks and may be called from any thread but never from an io thread. Writes are durable when they return.
+// Every method is one transaction: on an Error nothing of it was written (Errc::timeout excepted: unknown). Every
+// method blocks and may be called from any thread but never from an io thread. Writes are durable when they return.
 // Keeps P1 (conditional updates, checked row counts, CHECKs), P2 (journal), P3 (buyer_units), P4 (unique keys),
 // P6 (one end a ticket).
 #pragma once
@@ -74,11 +74,11 @@ struct Order {
 
 // What landing did with one intent.
 enum class LandedAs : std::uint8_t {
-  ordered,         // inserted now
-  already_live,    // its row is there and live or sold: a harmless duplicate
-  already_ended,   // its row has ended: the caller sends its release again
-  failed,          // a row `failed(reason)` exists or was written; the caller sends its release
-  superseded,      // of an older generation than the stock row's: not landed, the caller asks the lane to adopt it
+  ordered,        // inserted now
+  already_live,   // its row is there and live or sold: a harmless duplicate
+  already_ended,  // its row has ended: the caller sends its release again
+  failed,         // a row `failed(reason)` exists or was written; the caller sends its release
+  superseded,     // of an older generation than the stock row's: not landed, the caller asks the lane to adopt it
 };
 struct Landed {
   LandedAs as = LandedAs::ordered;
@@ -145,13 +145,13 @@ struct OrderPage {
 struct ItemAudit {
   model::ItemKey item;
   ItemStock stock;
-  std::int64_t orders_held_units = 0;      // Σ units of orders in a held state
+  std::int64_t orders_held_units = 0;  // Σ units of orders in a held state
   std::int64_t orders_sold_units = 0;
-  std::int64_t orders_by_state[9] = {};    // index = OrderState number
-  std::int64_t buyers_over_cap = 0;        // buyer_units rows with units > cap: must be 0 (P3)
-  std::int64_t buyer_units_mismatch = 0;   // buyers whose units differ from the sum of their live orders
-  std::int64_t journal_mismatch = 0;       // orders without exactly one hold, or with other than the end their state says
-  std::int64_t lane_mismatch = 0;          // lanes whose held or sold differs from their orders
+  std::int64_t orders_by_state[9] = {};   // index = OrderState number
+  std::int64_t buyers_over_cap = 0;       // buyer_units rows with units > cap: must be 0 (P3)
+  std::int64_t buyer_units_mismatch = 0;  // buyers whose units differ from the sum of their live orders
+  std::int64_t journal_mismatch = 0;  // orders without exactly one hold, or with other than the end their state says
+  std::int64_t lane_mismatch = 0;     // lanes whose held or sold differs from their orders
   std::int64_t paid_without_payment = 0;   // paid orders with a price and no payment row (P7)
   std::int64_t payment_without_order = 0;  // payments whose order is not paid or refunded
   std::int64_t overdue = 0;                // awaiting_payment past pay_before by more than 5 s (P6)
@@ -164,7 +164,7 @@ class Store {
   // --- sales ---
   // already_exists when the id is taken. Requires: problems_of(sale) is empty.
   virtual base::Status create_sale(const model::Sale& sale, const AuditEntry& audit) = 0;
-  virtual base::Result<model::Sale> find_sale(const model::SaleId& sale) = 0;  // not_found
+  virtual base::Result<model::Sale> find_sale(const model::SaleId& sale) = 0;         // not_found
   virtual base::Result<std::vector<model::Sale>> list_sales(std::int64_t limit) = 0;  // newest first
   // Replaces title, times and item terms; Errc::stale unless the stored version is sale.version − 1.
   virtual base::Status update_sale(const model::Sale& sale, const AuditEntry& audit) = 0;
@@ -215,7 +215,8 @@ class Store {
   virtual base::Result<std::optional<Order>> find_order(const model::Ticket& ticket) = 0;
   virtual base::Result<OrderPage> list_orders(const OrderQuery& query) = 0;
   // Every ticket of an item, streamed in no order: how lanes are built at start. The visitor must not call the store.
-  virtual base::Status visit_tickets(const model::ItemKey& item, const std::function<void(const TicketRow&)>& visitor) = 0;
+  virtual base::Status visit_tickets(const model::ItemKey& item,
+                                     const std::function<void(const TicketRow&)>& visitor) = 0;
   virtual base::Result<ItemAudit> audit_item(const model::ItemKey& item, base::UtcMs now) = 0;
   virtual base::Result<std::vector<AuditRow>> audit_log(std::int64_t before_id, std::int64_t limit) = 0;
 
