@@ -62,28 +62,29 @@ void ViewCache::get(const model::SaleId& sale, std::move_only_function<void(View
   {
     const std::lock_guard lock{mutex_};
     answer = known(sale, clock_.steady_now().count(), refresh);
-    if (!answer) {
-      counters_.count(GatewayEvent::view_miss);
-      const auto found = slots_.find(sale);
-      const bool loading = found != slots_.end() && found->second.loading;
-      if (waiting_ >= config_.waiting_max || (!loading && loads_ >= config_.loads_max)) {
-        answer = ViewAnswer{};
-      } else {
-        if (found == slots_.end()) make_room();
-        Slot<ViewAnswer>& slot = slots_[sale];
-        slot.waiting.push_back(std::move(done));
-        ++waiting_;
-        if (!slot.loading) {
-          slot.loading = refresh = true;
-          ++loads_;
-        }
-      }
-    }
+    if (!answer && !enlist(sale, done, refresh)) answer = ViewAnswer{};
   }
   if (refresh) load(sale);
   if (!answer) return;
   if (answer->status == ViewStatus::unavailable) counters_.count(GatewayEvent::view_unavailable);
   done(std::move(*answer));
+}
+
+// With the mutex held. Takes `done` among those who wait for the store, or leaves it: too many do.
+bool ViewCache::enlist(const model::SaleId& sale, std::move_only_function<void(ViewAnswer)>& done, bool& refresh) {
+  counters_.count(GatewayEvent::view_miss);
+  const auto found = slots_.find(sale);
+  const bool loading = found != slots_.end() && found->second.loading;
+  if (waiting_ >= config_.waiting_max || (!loading && loads_ >= config_.loads_max)) return false;
+  if (found == slots_.end()) make_room();
+  Slot<ViewAnswer>& slot = slots_[sale];
+  slot.waiting.push_back(std::move(done));
+  ++waiting_;
+  if (!slot.loading) {
+    slot.loading = refresh = true;
+    ++loads_;
+  }
+  return true;
 }
 
 std::int64_t ViewCache::long_before(std::int64_t now) const noexcept {
@@ -125,6 +126,15 @@ void ViewCache::load(const model::SaleId& sale) {
   if (!accepted) loaded(sale, base::fail(base::Errc::limit, "reading a sale", "too many reads are waiting"));
 }
 
+// With the mutex held. True when the sale was changed while it was being read and somebody waits: whoever asked after
+// the change must not get what was before it, so the slot stays loading and the caller reads again.
+template <typename Answer>
+bool ViewCache::must_read_again(Slot<Answer>& slot) noexcept {
+  if (!slot.outdated || slot.waiting.empty()) return false;
+  slot.outdated = false;
+  return true;
+}
+
 void ViewCache::loaded(const model::SaleId& sale, const base::Result<model::Sale>& read) {
   const bool visible = read && read->state != model::SaleState::draft;
   const bool absent = visible ? false : read || read.error().code == base::Errc::not_found;
@@ -132,29 +142,34 @@ void ViewCache::loaded(const model::SaleId& sale, const base::Result<model::Sale
   if (visible) counters_.register_sale(sale);
   std::vector<std::move_only_function<void(ViewAnswer)>> waiting;
   ViewAnswer answer;
+  bool again = false;
   {
     const std::lock_guard lock{mutex_};
     const std::int64_t now = clock_.steady_now().count();
     Slot<ViewAnswer>& slot = slots_[sale];
-    slot.loading = false;
-    const bool outdated = std::exchange(slot.outdated, false);
-    --loads_;
-    waiting.swap(slot.waiting);
-    waiting_ -= waiting.size();
-    if (visible) {
-      slot.answer = {ViewStatus::found, std::move(view)};
-      slot.read_at_ns = outdated ? long_before(now) : now;
-      answer = slot.answer;
-    } else if (absent) {
-      answer = {ViewStatus::not_found, nullptr};
-      slots_.erase(sale);
-      if (!outdated) remember_absent(sale, now);
-    } else if (slot.answer.status == ViewStatus::found && now - slot.read_at_ns <= ns(config_.stale_max)) {
-      answer = slot.answer;  // better than nothing while the store is away
-    } else {
-      slots_.erase(sale);
+    again = must_read_again(slot);
+    if (!again) {
+      const bool outdated = std::exchange(slot.outdated, false);
+      slot.loading = false;
+      --loads_;
+      waiting.swap(slot.waiting);
+      waiting_ -= waiting.size();
+      if (visible) {
+        slot.answer = {ViewStatus::found, std::move(view)};
+        slot.read_at_ns = outdated ? long_before(now) : now;
+        answer = slot.answer;
+      } else if (absent) {
+        answer = {ViewStatus::not_found, nullptr};
+        slots_.erase(sale);
+        if (!outdated) remember_absent(sale, now);
+      } else if (slot.answer.status == ViewStatus::found && now - slot.read_at_ns <= ns(config_.stale_max)) {
+        answer = slot.answer;  // better than nothing while the store is away
+      } else {
+        slots_.erase(sale);
+      }
     }
   }
+  if (again) return load(sale);
   for (auto& done : waiting) {
     if (answer.status == ViewStatus::unavailable) counters_.count(GatewayEvent::view_unavailable);
     done(answer);
@@ -163,26 +178,29 @@ void ViewCache::loaded(const model::SaleId& sale, const base::Result<model::Sale
 
 void ViewCache::list(std::move_only_function<void(ListAnswer)> done) {
   bool refresh = false;
-  ListAnswer answer;
-  bool answered = true;
+  std::optional<ListAnswer> answer;
   {
     const std::lock_guard lock{mutex_};
+    answer = known_list(done);
     const Freshness fresh = freshness(list_, clock_.steady_now().count());
-    if (fresh != Freshness::none) {
-      counters_.count(GatewayEvent::view_hit);
-      answer = list_.answer;
-      refresh = fresh == Freshness::aging && !list_.loading;
-    } else if (waiting_ < config_.waiting_max) {
-      counters_.count(GatewayEvent::view_miss);
-      list_.waiting.push_back(std::move(done));
-      ++waiting_;
-      refresh = !list_.loading;
-      answered = false;
-    }
+    refresh = fresh != Freshness::fresh && !list_.loading && (fresh == Freshness::aging || !answer);
     if (refresh) list_.loading = true;
   }
   if (refresh) load_list();
-  if (answered) done(std::move(answer));
+  if (answer) done(std::move(*answer));
+}
+
+// With the mutex held. The list, or nullopt: `done` was taken among those who wait. Unavailable when too many do.
+std::optional<ListAnswer> ViewCache::known_list(std::move_only_function<void(ListAnswer)>& done) {
+  if (freshness(list_, clock_.steady_now().count()) != Freshness::none) {
+    counters_.count(GatewayEvent::view_hit);
+    return list_.answer;
+  }
+  if (waiting_ >= config_.waiting_max) return ListAnswer{};
+  counters_.count(GatewayEvent::view_miss);
+  list_.waiting.push_back(std::move(done));
+  ++waiting_;
+  return std::nullopt;
 }
 
 void ViewCache::load_list() {
@@ -204,21 +222,26 @@ void ViewCache::list_loaded(const base::Result<std::vector<model::Sale>>& read) 
   }
   std::vector<std::move_only_function<void(ListAnswer)>> waiting;
   ListAnswer answer;
+  bool again = false;
   {
     const std::lock_guard lock{mutex_};
     const std::int64_t now = clock_.steady_now().count();
-    list_.loading = false;
-    const bool outdated = std::exchange(list_.outdated, false);
-    waiting.swap(list_.waiting);
-    waiting_ -= waiting.size();
-    if (read) {
-      list_.answer = {ViewStatus::found, std::move(visible)};
-      list_.read_at_ns = outdated ? long_before(now) : now;
-      answer = list_.answer;
-    } else if (list_.answer.status == ViewStatus::found && now - list_.read_at_ns <= ns(config_.stale_max)) {
-      answer = list_.answer;
+    again = must_read_again(list_);
+    if (!again) {
+      const bool outdated = std::exchange(list_.outdated, false);
+      list_.loading = false;
+      waiting.swap(list_.waiting);
+      waiting_ -= waiting.size();
+      if (read) {
+        list_.answer = {ViewStatus::found, std::move(visible)};
+        list_.read_at_ns = outdated ? long_before(now) : now;
+        answer = list_.answer;
+      } else if (list_.answer.status == ViewStatus::found && now - list_.read_at_ns <= ns(config_.stale_max)) {
+        answer = list_.answer;
+      }
     }
   }
+  if (again) return load_list();
   for (auto& done : waiting) done(answer);
 }
 

@@ -2,8 +2,7 @@
 // not one a visitor (FS-44). Keeps P9:
 //   - one read of the store a key at a time, however many ask; they wait, a bounded number of them;
 //   - a view that grew too old is still served for one more second while it is read again, so expiry stalls nobody;
-//   when
-//     the store cannot be asked, for stale_max;
+//     for stale_max when the store cannot be asked;
 //   - "no such sale" is remembered too, in a table of its own that ids made up by strangers cannot grow.
 // So an edit is seen within age_max + grace, and at once when forget() is told of it. Views inform and check the form
 // of a purchase; they never decide one.
@@ -91,6 +90,10 @@ class ViewCache {
   [[nodiscard]] std::optional<ViewAnswer> known(const model::SaleId& sale, std::int64_t now, bool& refresh);
   // A time of reading that makes a view too old to serve while the store answers.
   [[nodiscard]] std::int64_t long_before(std::int64_t now) const noexcept;
+  [[nodiscard]] bool enlist(const model::SaleId& sale, std::move_only_function<void(ViewAnswer)>& done, bool& refresh);
+  [[nodiscard]] std::optional<ListAnswer> known_list(std::move_only_function<void(ListAnswer)>& done);
+  template <typename Answer>
+  [[nodiscard]] static bool must_read_again(Slot<Answer>& slot) noexcept;
   void load(const model::SaleId& sale);
   void loaded(const model::SaleId& sale, const base::Result<model::Sale>& read);
   void load_list();

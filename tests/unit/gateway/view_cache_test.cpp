@@ -143,6 +143,23 @@ TEST(ViewCache, FS_53_AChangeMadeHereIsSeenAtOnce) {
   EXPECT_EQ(shop.questions(), asked + 1) << "an absence that was forgotten is asked for again";
 }
 
+TEST(ViewCache, FS_53_WhoAsksAfterAChangeIsNotGivenAReadFromBeforeIt) {
+  std::atomic<int> answered{0};
+  CachedShop s;
+  {
+    const BusyReaders busy{s.shop.reads()};
+    const auto count = [&answered](const ViewAnswer& answer) { answered += answer.status == ViewStatus::found; };
+    s.cache.get(s.shop.item.sale, count);  // this read is under way
+    s.cache.forget(s.shop.item.sale);
+    s.cache.get(s.shop.item.sale, count);
+    EXPECT_EQ(s.questions(), 1U);
+  }
+  for (int i = 0; i < 60'000 && answered < 2; ++i) std::this_thread::sleep_for(1ms);
+  EXPECT_EQ(answered, 2);
+  EXPECT_EQ(s.questions(), 2U) << "read once more, after the change";
+  EXPECT_TRUE(s.cache.try_get(s.shop.item.sale).has_value());
+}
+
 TEST(ViewCache, WhenTheStoreCannotBeAskedOldViewsLastAndUnknownIsNotAbsent) {
   CachedShop s;
   ASSERT_EQ(s.get("s1").status, ViewStatus::found);
