@@ -51,19 +51,24 @@ bool DirectQueue::try_reserve(std::size_t records) noexcept {
   if (refusing_.load(std::memory_order_relaxed) || stopping_.load(std::memory_order_relaxed)) return false;
   if (records > config_.capacity) return false;
   // Two callers at the brink may both be refused although one would fit: harmless, both ask again.
-  if (used_.fetch_add(records, std::memory_order_relaxed) + records <= config_.capacity) return true;
+  if (used_.fetch_add(records, std::memory_order_relaxed) + records <= config_.capacity) {
+    reserved_.fetch_add(records, std::memory_order_relaxed);
+    return true;
+  }
   used_.fetch_sub(records, std::memory_order_relaxed);
   return false;
 }
 
 void DirectQueue::cancel_reservation(std::size_t records) noexcept {
-  const std::size_t before = used_.fetch_sub(records, std::memory_order_relaxed);
+  const std::size_t before = reserved_.fetch_sub(records, std::memory_order_relaxed);
   SECKILL_ASSERT(before >= records, "P9: only reserved places are given back");
+  used_.fetch_sub(records, std::memory_order_relaxed);
 }
 
 void DirectQueue::publish(model::LaneRecord record, Confirm confirm) noexcept {
-  const std::size_t before = accepted_.fetch_add(1, std::memory_order_relaxed);
-  SECKILL_ASSERT(before < used_.load(std::memory_order_relaxed), "P9: a record is published on a reserved place");
+  const std::size_t before = reserved_.fetch_sub(1, std::memory_order_relaxed);
+  SECKILL_ASSERT(before >= 1, "P9: a record is published on a reserved place");
+  accepted_.fetch_add(1, std::memory_order_relaxed);
   const std::chrono::nanoseconds expires_at = clock_.steady_now() + config_.confirm_deadline;
   bool wake = false;
   {

@@ -84,7 +84,8 @@ class DirectQueue final : public IntentQueue {
   const DirectQueueConfig config_;
 
   // Any thread.
-  std::atomic<std::size_t> used_{0};      // reserved + accepted
+  std::atomic<std::size_t> used_{0};      // reserved + accepted: what the capacity bounds
+  std::atomic<std::size_t> reserved_{0};  // not yet published or given back
   std::atomic<std::size_t> accepted_{0};  // published, not landed
   std::atomic<bool> refusing_{false};     // the consumer said "not now"
   std::atomic<bool> stopping_{false};
