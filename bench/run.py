@@ -1,0 +1,134 @@
+#!/usr/bin/env python3
+"""Runs every benchmark, compares the figures with their bars and writes build/bench/report.json.
+
+  bench/run.py [--quick]     after `make bench` has built them; --quick takes fewer rounds and fewer winners
+
+The report is {"machine": …, "date": …, "revision": …, "figures": [{"name", "value", "unit", "bar"}]}. A figure that could not
+be measured here has the value "skipped" and says why in its unit. Exit code 1 when a benchmark could not run at all; a missed
+bar is printed, not an error: figures depend on the machine and on who else uses it.
+"""
+
+import argparse
+import datetime
+import json
+import os
+import pathlib
+import platform
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+BUILD = ROOT / "build" / "release"
+
+# name: (bar, True when larger is better, what it says)
+BARS = {
+    "refusal_vs_epoll": (0.82, True, "sold out, before login ÷ bare epoll loop, by CPU a request"),
+    "refusal_not_started_vs_epoll": (0.82, True, "not started ÷ bare epoll loop"),
+    "refusal_after_login_vs_epoll": (0.70, True, "sold out, after login and JSON ÷ bare epoll loop"),
+    "refusal_vs_nginx": (None, True, "sold out, before login ÷ nginx `return`"),
+    "cpu_2_threads_vs_1": (1.1, False, "server CPU a request with 2 threads ÷ with 1"),
+    "embedded_admitted_per_s": (20_000, True, "admitted and committed, over HTTP"),
+    "embedded_p99_ms": (50, False, "p99 at half that rate, open loop"),
+    "embedded_p50_ms": (None, False, "p50 at half that rate"),
+    "embedded_refused_share": (None, False, "not admitted at half that rate"),
+    "disk_flush_p99_ms": (None, False, "4 KiB + fdatasync on the same disk"),
+    "ledger_holds_per_s": (1_500_000, True, "holds in memory at 1 M winners, one core"),
+    "bytes_per_winner": (250, False, "memory of a winner in process"),
+    "early_answer_ns": (None, False, "sold_out said before login, in process"),
+    "install_1m_marks_s": (None, False, "lanes of 1 M winners built in memory"),
+    "restart_ready_s": (5, False, "start to ready with 1 M winners"),
+    "landed_per_s_500": (37_000, True, "landing alone, groups of 500"),
+}
+
+
+def run(command):
+    print("$ " + " ".join(str(part) for part in command), flush=True)
+    process = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
+    figures = {}
+    for line in process.stdout:
+        line = line.rstrip("\n")
+        if line.startswith("#"):
+            print("  " + line[2:], flush=True)
+            continue
+        words = line.split(" ", 2)
+        if len(words) >= 2:
+            try:
+                figures[words[0]] = (float(words[1]), words[2] if len(words) > 2 else "")
+            except ValueError:
+                if words[1] == "skipped":
+                    figures[words[0]] = ("skipped", words[2] if len(words) > 2 else "")
+    if process.wait() != 0:
+        print(f"bench: {command[0]} ended with {process.returncode}", file=sys.stderr)
+        return None
+    return figures
+
+
+def machine():
+    model = "unknown processor"
+    try:
+        for line in open("/proc/cpuinfo"):
+            if line.startswith("model name"):
+                model = line.split(":", 1)[1].strip()
+                break
+    except OSError:
+        pass
+    return f"{len(os.sched_getaffinity(0))} x {model}, Linux {platform.release()}"
+
+
+def revision():
+    done = subprocess.run(["git", "-C", str(ROOT), "describe", "--always", "--dirty"], capture_output=True, text=True)
+    return done.stdout.strip() or "unknown"
+
+
+def verdict(value, bar, larger):
+    if bar is None or value == "skipped":
+        return ""
+    return "held" if (value >= bar if larger else value <= bar) else "MISSED"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--quick", action="store_true")
+    options = parser.parse_args()
+    binary = BUILD / "seckill"
+    bench = BUILD / "bench"
+    if not binary.exists() or not (bench / "server" / "bench_server").exists():
+        print("the benchmarks are not built; `make bench` builds them", file=sys.stderr)
+        return 2
+    server = [bench / "server" / "bench_server"]
+    commands = [
+        [*server, "refusals", "20" if options.quick else "80", "--binary", binary],
+        [*server, "durable", "2" if options.quick else "5", "--binary", binary],
+        [bench / "ledger" / "bench_ledger"],
+        [bench / "store" / "bench_store"],
+        [*server, "restart", "100000" if options.quick else "1000000", "--binary", binary],
+    ]
+    figures, broken = {}, False
+    for command in commands:
+        found = run(command)
+        if found is None:
+            broken = True
+        else:
+            figures.update(found)
+    report = {"machine": machine(), "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"), "revision": revision(), "figures": []}
+    print(f"\n{report['machine']}\nrevision {report['revision']}, {report['date']}\n")
+    print(f"{'figure':<32} {'value':>12} {'bar':>10}  {'':<7} what")
+    for name, (bar, larger, what) in BARS.items():
+        if name not in figures:
+            continue
+        value, unit = figures[name]
+        shown = value if value == "skipped" else f"{value:,.0f}" if value >= 1000 else f"{value:,.2f}"
+        limit = "" if bar is None else ("≥ " if larger else "≤ ") + f"{bar:,}"
+        print(f"{name:<32} {shown:>12} {limit:>10}  {verdict(value, bar, larger):<7} {what}{' (' + unit + ')' if value == 'skipped' else ''}")
+    for name, (value, unit) in figures.items():
+        bar = BARS.get(name, (None,))[0]
+        report["figures"].append({"name": name, "value": value, "unit": unit, "bar": bar})
+    target = ROOT / "build" / "bench" / "report.json"
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.write_text(json.dumps(report, indent=2, ensure_ascii=False) + "\n")
+    print(f"\nwritten to {target.relative_to(ROOT)}")
+    return 1 if broken else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
