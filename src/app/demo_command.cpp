@@ -61,7 +61,7 @@ std::optional<boost::json::object> read_sample(const DemoOptions& options) {
 
 int failed(const base::Error& error, const StopSignals& signals) {
   if (signals.received() != 0) {
-    std::fprintf(stderr, "\nseckill demo: interrupted; everything it made is removed\n");
+    std::fprintf(stderr, "\nseckill demo: interrupted; the server stopped cleanly\n");
     return 128 + signals.received();
   }
   std::fprintf(stderr, "\nseckill demo: %s\n", error.text().c_str());
