@@ -225,6 +225,27 @@ TEST_P(AdmissionRequests, P5_unknown_is_busy_with_the_ticket_and_never_released)
   world.expect_conserved();
 }
 
+TEST_P(AdmissionRequests, P6_a_ticket_that_ended_before_its_confirmation_gives_its_unit_back_once) {
+  World world{GetParam(), {.total = 1}};
+  world.landing.hold(true);
+  std::future<AdmitReply> first = world.ask_later(world.request("u1", "r"));
+  world.landing.wait_for_offers(1);
+  world.clock.advance(std::chrono::seconds{5});
+  const model::Ticket ticket = first.get().ticket->ticket;  // unknown
+  world.landing.hold(false);
+  store::EndCommand cancel;
+  cancel.ticket = ticket;
+  // Its row may land a moment after the disk came back; the release is lost on its way to the lane.
+  while (world.store.end_tickets({&cancel, 1})->front().result != store::EndResult::done) std::this_thread::yield();
+  const AdmitReply replay = world.ask("u1", "r");
+  EXPECT_EQ(replay.answer, PurchaseAnswer::replayed);
+  EXPECT_FALSE(replay.ticket->live);
+  EXPECT_EQ(world.release(ticket), admission::LaneAck::applied) << "sent again later: harmless";
+  EXPECT_EQ(world.lane_sum(), (ledger::LaneStock{.available = 1, .held = 0, .sold = 0}));
+  EXPECT_EQ(world.ask("u2", "r").answer, PurchaseAnswer::admitted);
+  world.expect_conserved();
+}
+
 TEST_P(AdmissionRequests, a_full_disk_answers_busy_takes_nothing_and_recovers) {
   World world{GetParam(), {.total = 10}};
   const model::Ticket before = world.ask("u0", "r").ticket->ticket;
