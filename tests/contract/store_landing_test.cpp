@@ -189,6 +189,7 @@ TEST_P(StoreLanding, one_intent_over_the_limit_refuses_the_whole_batch) {
   const auto landed = shop.land({shop.intent("bob"), shop.intent("alice", "r2", 1)});
   ASSERT_FALSE(landed.has_value());
   EXPECT_EQ(landed.error().code, Errc::constraint);
+  EXPECT_NE(landed.error().cause.find("buyer_units"), std::string::npos) << "the cause tells that it is the limit";
   EXPECT_FALSE(store().find_order(shop.intent("bob").ticket).value().has_value());
   EXPECT_EQ(shop.sums(), (ledger::LaneStock{.available = 98, .held = 2, .sold = 0}));
   EXPECT_EQ(shop.broken(), "");

@@ -96,7 +96,8 @@ CREATE INDEX idx_seckill_order_due ON seckill_order (state, pay_before) WHERE st
 -- The states that few orders are in; a list of them must not read the whole table.
 CREATE INDEX idx_seckill_order_rare ON seckill_order (state) WHERE state = 1 OR state = 2 OR state = 4 OR state = 8;
 
--- cap is the highest limit that any of the buyer's tickets was admitted under (P3).
+-- cap is the highest limit that any of the buyer's tickets was admitted under (P3). Small rows that are only found by their
+-- key: without a rowid one tree is written a landing instead of two.
 CREATE TABLE buyer_units (
   item_id INTEGER NOT NULL,
   buyer   TEXT NOT NULL,
@@ -104,7 +105,7 @@ CREATE TABLE buyer_units (
   cap     INTEGER NOT NULL,
   PRIMARY KEY (item_id, buyer),
   CONSTRAINT buyer_units_cap CHECK (units BETWEEN 0 AND cap)
-) STRICT;
+) STRICT, WITHOUT ROWID;
 
 -- 库存流水. The key itself allows one hold and one end a ticket: 2 × order_id for the hold, + 1 for its end.
 -- effect: 1 hold, 2 post, 3 void.
