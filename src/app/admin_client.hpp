@@ -9,7 +9,7 @@
 
 #include "drivers/http_client.hpp"
 
-namespace CLI {
+namespace CLI {  // NOLINT(readability-identifier-naming): the library's name
 class App;
 }
 

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-namespace CLI {
+namespace CLI {  // NOLINT(readability-identifier-naming): the library's name
 class App;
 }
 

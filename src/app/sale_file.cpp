@@ -40,7 +40,7 @@ class Converter {
     boost::json::object made;
     for (const auto& entry : node) {
       const std::string key = entry.first.IsScalar() ? entry.first.Scalar() : std::string{};
-      const std::string full = path.empty() ? key : path + "." + key;
+      const std::string full = path.empty() ? key : fmt::format("{}.{}", path, key);
       if (key.empty()) {
         problems_->push_back({file_, entry.first.Mark().line + 1, path, "a key must be a plain word"});
       } else if (made.contains(key)) {

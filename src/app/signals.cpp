@@ -1,9 +1,9 @@
 #include "app/signals.hpp"
 
 #include <pthread.h>
-#include <signal.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <cstdlib>
 
 namespace seckill::app {

@@ -62,7 +62,7 @@ std::expected<YAML::Node, Problem> load_yaml(const std::string& path) {
   return parse_yaml(text, path);
 }
 
-YamlSection::YamlSection(YAML::Node node, std::string file, std::string path, Problems& problems)
+YamlSection::YamlSection(const YAML::Node& node, std::string file, std::string path, Problems& problems)
     : file_{std::move(file)}, path_{std::move(path)}, problems_{&problems} {
   if (!node.IsDefined() || node.IsNull()) return;
   line_ = line_of(node);
@@ -225,7 +225,7 @@ void YamlSection::add(std::string_view key, int line, std::string what) {
 }
 
 std::string YamlSection::full(std::string_view key) const {
-  const std::string shown = base::printable(key, 60);
+  std::string shown = base::printable(key, 60);
   if (path_.empty()) return shown;
   return key.empty() ? path_ : path_ + "." + shown;
 }

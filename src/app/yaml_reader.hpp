@@ -28,7 +28,7 @@ inline constexpr int yaml_depth_max = 8;
 class YamlSection {
  public:
   // An undefined or null `node` is an empty map; a node that is no map is a problem.
-  YamlSection(YAML::Node node, std::string file, std::string path, Problems& problems);
+  YamlSection(const YAML::Node& node, std::string file, std::string path, Problems& problems);
 
   [[nodiscard]] YamlSection section(std::string_view key);
   void text(std::string_view key, std::string& into, std::size_t bytes_max = 4'096);

@@ -150,7 +150,10 @@ base::Result<Sale> apply_edit(const Sale& sale, const SaleEdit& edit, base::UtcM
     if (change.tickets_max) item->tickets_max = *change.tickets_max;
     if (change.pay_window_ms) item->pay_window_ms = *change.pay_window_ms;
   }
-  const std::vector<std::string> problems = problems_of(edited);
+  // Only what the edit brings about: a reduction may have left fewer units than a new sale of these lanes would need.
+  std::vector<std::string> problems = problems_of(edited);
+  const std::vector<std::string> before = problems_of(sale);
+  std::erase_if(problems, [&](const std::string& one) { return std::ranges::find(before, one) != before.end(); });
   if (!problems.empty()) return base::fail(base::Errc::invalid, doing, fmt::format("{}", fmt::join(problems, "; ")));
   return edited;
 }

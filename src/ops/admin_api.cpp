@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <array>
+#include <exception>
 
 #include "base/crypto.hpp"
+#include "base/log.hpp"
 #include "base/text.hpp"
 #include "gateway/login/login.hpp"
 #include "ops/problem.hpp"
@@ -156,8 +158,18 @@ void AdminApi::handle(const http::Request& request, http::ReplySlot reply) {
   WorkerPool& pool = found->where == Where::change ? change_worker_ : read_workers_;
   // When the pool refuses, the task and with it the slot are destroyed, which answers 503 busy.
   (void)pool.run([this, answer = found->answer, call = std::move(call), slot = std::move(reply)]() mutable {
-    slot.send((this->*answer)(call));
+    slot.send(answered(answer, call));
   });
+}
+
+// The one catch of a request that a worker answers: nothing of ours throws, so this is a library out of memory.
+http::Reply AdminApi::answered(Answer answer, const Call& call) {
+  try {
+    return (this->*answer)(call);
+  } catch (const std::exception& thrown) {
+    base::log::error("admin API: {}", thrown.what());
+    return problem_reply(500, "internal", "The server failed", "the log says more");
+  }
 }
 
 bool AdminApi::authorized(std::string_view authorization) const noexcept {

@@ -75,6 +75,7 @@ class AdminApi final : public gateway::http::RequestHandler {
   using Reply = gateway::http::Reply;
   using Answer = Reply (AdminApi::*)(const Call&);
 
+  Reply answered(Answer answer, const Call& call);
   Reply livez(const Call& call);
   Reply readyz(const Call& call);
   Reply metrics(const Call& call);

@@ -6,6 +6,7 @@
 
 #include "base/json.hpp"
 #include "base/limits.hpp"
+#include "base/log.hpp"
 #include "base/text.hpp"
 #include "ops/admin_api.hpp"
 #include "ops/json_fields.hpp"
@@ -63,6 +64,7 @@ boost::json::object orders_object(const SaleSums& sums) {
 
 std::vector<model::ItemKey> keys_of(const model::Sale& sale) {
   std::vector<model::ItemKey> keys;
+  keys.reserve(sale.items.size());
   for (const model::SaleItem& item : sale.items) keys.push_back({sale.id, item.sku});
   return keys;
 }
@@ -235,8 +237,9 @@ http::Reply AdminApi::backup(const Call& call) {
   if (const auto done = parts_.store.backup(*path); !done) return problem_reply(done.error());
   std::string detail = R"({"path":)";
   base::append_json_string(detail, *path);
-  (void)parts_.store.append_audit(
+  const auto audited = parts_.store.append_audit(
       {.actor = call.actor, .action = "backup", .detail = detail + "}", .at = parts_.clock.now_utc()});
+  if (!audited) base::log::warn("a backup was made but its audit row was not: {}", audited.error().text());
   std::error_code unknown;
   const auto bytes = std::filesystem::file_size(*path, unknown);
   return json_reply(200, {{"path", js(*path)}, {"bytes", unknown ? 0 : static_cast<std::int64_t>(bytes)}});

@@ -147,7 +147,7 @@ base::Status SaleDesk::install(const model::Sale& sale) {
     if (auto opened = admission_.install(sale, item, store_); !opened) return opened;
     const model::ItemKey key{sale.id, item.sku};
     const std::lock_guard lock{mutex_};
-    if (std::ranges::find(installed_, key) == installed_.end()) {
+    if (known_.insert(key).second) {
       installed_.push_back(key);
       log::info("lanes of {} are open", key.text());
     }

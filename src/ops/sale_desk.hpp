@@ -7,6 +7,7 @@
 #include <functional>
 #include <mutex>
 #include <string>
+#include <unordered_set>
 #include <vector>
 
 #include "admission/admission.hpp"
@@ -69,8 +70,9 @@ class SaleDesk {
   admission::Admission& admission_;
   const base::Clock& clock_;
   SaleChanged changed_;
-  mutable std::mutex mutex_;               // guards installed_
-  std::vector<model::ItemKey> installed_;  // at most sales_open_max × items_per_sale_max
+  mutable std::mutex mutex_;                                      // guards installed_ and known_
+  std::vector<model::ItemKey> installed_;                         // at most as many as admission takes
+  std::unordered_set<model::ItemKey, model::ItemKeyHash> known_;  // the same, to look up
   // Transfers that the store has, or may have, committed and whose credit a lane has not taken yet; asking again
   // finishes them.
   std::vector<model::StockTransfer> uncredited_;

@@ -52,7 +52,10 @@ base::Result<Moved> SaleDesk::top_up(const model::ItemKey& item, const StockChan
   }
   bool moved_now = !change.from_reserve && !*known;
   if (preloaded) {
-    const auto moved = pool_to_lanes(item, change, entry);
+    // New units leave two rows, as they move in two transactions: into the pool, and from there into the lanes.
+    auto transfer = entry;
+    if (!change.from_reserve) transfer.action = "item.to_lanes";
+    const auto moved = pool_to_lanes(item, change, transfer);
     if (!moved) return std::unexpected(moved.error());
     moved_now = moved_now || *moved > 0;
   }

@@ -146,6 +146,14 @@ TEST(SaleDesk, AReductionTakesFreeUnitsOnlyAndOnlyOnce) {
   EXPECT_EQ(shop.buy("a", "late").answer, Answers::sold_out);
 }
 
+TEST(SaleDesk, AReducedItemCanStillBeEdited) {
+  AdminShop shop;
+  shop.make_sale("a", 80, R"(,"lanes":10,"reserve":0)");
+  ASSERT_EQ(shop.call("POST", "/admin/v1/sales/a/items/tea/reduce", R"({"units":75,"id":"x"})").status, 200);
+  const Answer edited = shop.call("PATCH", "/admin/v1/sales/a", R"({"version":2,"items":[{"sku":"tea","limit":2}]})");
+  EXPECT_EQ(edited.status, 200) << edited.body << ": ten lanes for five units are no reason to refuse a limit";
+}
+
 TEST(SaleDesk, AReductionThatStoppedHalfWayIsFinishedByAskingAgain) {
   AdminShop shop;
   shop.make_sale("a", 40);
