@@ -6,6 +6,7 @@
 
 #include "base/assert.hpp"
 #include "base/hash.hpp"
+#include "drivers/sqlite_log_writes.hpp"
 
 namespace seckill::drivers::sqlite {
 namespace {
@@ -90,7 +91,8 @@ base::Result<Connection> Connection::open(const std::string& path, Mode mode, st
   int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE | SQLITE_OPEN_PRIVATECACHE;
   if (mode == Mode::create) flags |= SQLITE_OPEN_CREATE;
   sqlite3* db = nullptr;
-  const int code = sqlite3_open_v2(path.c_str(), &db, flags, nullptr);
+  const char* layer = mode == Mode::log ? gathering_file_layer() : nullptr;
+  const int code = sqlite3_open_v2(path.c_str(), &db, flags, layer);
   Connection connection{db};
   const std::string doing = "opening database " + path;
   if (db == nullptr) return base::fail(base::Errc::unavailable, doing, "out of memory");

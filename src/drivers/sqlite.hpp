@@ -62,6 +62,7 @@ class Connection {
     write,   // reads and writes an existing file
     read,    // every write statement is refused
     create,  // as write; makes the file when missing
+    log,     // as write, for a WAL database with synchronous=FULL only: see sqlite_log_writes.hpp
   };
   // Errc::unavailable, corrupt or disk_full. `busy` bounds the wait for another connection's lock.
   [[nodiscard]] static base::Result<Connection> open(const std::string& path, Mode mode,

@@ -111,7 +111,7 @@ base::Status migrate(Connection& db, std::string_view doing, const std::string& 
 }
 
 base::Result<Connection> open_writer(const SqliteConfig& config, const DataFolder& folder, std::string_view doing) {
-  auto writer = Connection::open(folder.database(), Connection::Mode::write, busy_wait);
+  auto writer = Connection::open(folder.database(), Connection::Mode::log, busy_wait);
   if (!writer) return std::unexpected(explained(writer.error(), folder.database()));
   if (auto set = writer->execute(doing, writer_pragmas); !set) {
     return std::unexpected(explained(set.error(), folder.database()));

@@ -4,7 +4,9 @@
 
 #include <sqlite3.h>
 
+#include <algorithm>
 #include <atomic>
+#include <cstdint>
 #include <map>
 #include <memory>
 
@@ -21,7 +23,7 @@ class FaultyDisk {
     sqlite3_vfs_register(&layer_, 1);
     full = false;
     sync_fails = false;
-    writes_left = -1;
+    bytes_left = -1;
   }
   FaultyDisk(const FaultyDisk&) = delete;
   FaultyDisk& operator=(const FaultyDisk&) = delete;
@@ -31,9 +33,9 @@ class FaultyDisk {
     sqlite3_vfs_unregister(&layer_);
   }
 
-  static inline std::atomic<bool> full{false};        // every write finds no space
-  static inline std::atomic<bool> sync_fails{false};  // every sync fails
-  static inline std::atomic<int> writes_left{-1};     // so many writes succeed, then no space; -1: no bound
+  static inline std::atomic<bool> full{false};             // every write finds no space
+  static inline std::atomic<bool> sync_fails{false};       // every sync fails
+  static inline std::atomic<std::int64_t> bytes_left{-1};  // so many bytes fit, then no space; -1: no bound
 
  private:
   using Write = int (*)(sqlite3_file*, const void*, int, sqlite3_int64);
@@ -54,9 +56,14 @@ class FaultyDisk {
     return code;
   }
   static int write(sqlite3_file* file, const void* bytes, int size, sqlite3_int64 at) {
-    if (writes_left == 0 || full) return SQLITE_FULL;
-    if (writes_left > 0) --writes_left;
-    return write_(file, bytes, size, at);
+    if (full) return SQLITE_FULL;
+    const std::int64_t left = bytes_left;
+    if (left < 0) return write_(file, bytes, size, at);
+    bytes_left = std::max<std::int64_t>(left - size, 0);
+    if (size <= left) return write_(file, bytes, size, at);
+    // As a real disk does: what fits is written, the rest is not.
+    if (left > 0) write_(file, bytes, static_cast<int>(left), at);
+    return SQLITE_FULL;
   }
   static int sync(sqlite3_file* file, int flags) { return sync_fails ? SQLITE_IOERR_FSYNC : sync_(file, flags); }
 

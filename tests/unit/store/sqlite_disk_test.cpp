@@ -89,24 +89,26 @@ TEST_F(SqliteDisk, a_full_file_refuses_a_batch_whole_and_keeps_what_landed) {
   expect_sound(landed * 50 + 50);
 }
 
-TEST_F(SqliteDisk, a_full_disk_is_told_at_any_write_of_a_commit_and_passes) {
+TEST_F(SqliteDisk, a_disk_that_fills_up_at_any_byte_of_a_commit_refuses_it_whole_and_passes) {
   const FaultyDisk disk;
   open();
   make_sale();
   int landed = 0;
-  // The batch breaks off after 0, 1, 2, … writes: in the frames, and in the last one that would have made it real.
-  for (int writes = 0; writes < 200; ++writes) {
-    FaultyDisk::writes_left = writes;
+  int refused = 0;
+  // The log breaks off within a frame's head, within its page, and in the last frame, which would have made it real.
+  for (std::int64_t bytes = 0; bytes < 400'000; bytes += bytes < 9'000 ? 515 : 3'001) {
+    FaultyDisk::bytes_left = bytes;
     const auto result = store_->land(batch(landed), now);
-    FaultyDisk::writes_left = -1;
+    FaultyDisk::bytes_left = -1;
     if (result) {
       ++landed;
-      EXPECT_GT(writes, 10);
+      EXPECT_GT(bytes, 50'000);
       continue;
     }
     ASSERT_EQ(result.error().code, Errc::disk_full) << result.error().text();
-    if (writes % 20 == 0) expect_sound(landed * 50);
+    if (++refused % 20 == 0) expect_sound(landed * 50);
   }
+  EXPECT_GT(refused, 20);
   EXPECT_GT(landed, 0);
   ASSERT_TRUE(store_->land(batch(landed), now).has_value()) << "space is back";
   ++landed;
