@@ -14,6 +14,7 @@ namespace seckill::gateway::http {
 namespace {
 
 constexpr std::chrono::milliseconds linger_time{2'000};
+constexpr int batches_per_turn = 4;
 
 // Signals are for the main thread; an io thread must not be the one that is interrupted.
 void block_signals() noexcept {
@@ -53,6 +54,7 @@ Loop::Loop(ServerShared& shared, unsigned index, int listener)
              shared.ticks(std::chrono::seconds{1})},
       mailbox_{new Mailbox{[this] { boost::asio::post(io_, [this] { take_deliveries(); }); }}},
       serial_{static_cast<std::uint64_t>(index) << 48U},
+      ready_{io_.get_executor(), ready_set_.descriptor()},
       acceptor_{io_.get_executor()},
       accept_timer_{io_.get_executor()},
       tick_timer_{io_.get_executor()} {
@@ -61,6 +63,7 @@ Loop::Loop(ServerShared& shared, unsigned index, int listener)
 
 Loop::~Loop() {
   stop();
+  ready_.release();
   mailbox_->close();
   mailbox_->release();
 }
@@ -69,6 +72,7 @@ void Loop::start() {
   next_tick_ = std::chrono::steady_clock::now() + shared_.config.tick;
   arm_tick();
   arm_accept();
+  arm_ready();
   thread_ = std::thread{[this] { run(); }};
   counters_.thread_id.wait(0);
 }
@@ -80,6 +84,42 @@ void Loop::run() {
   counters_.thread_id.store(static_cast<int>(::gettid()));
   counters_.thread_id.notify_all();
   io_.run();
+}
+
+void Loop::arm_ready() {
+  ready_.async_wait(Descriptor::wait_read, [this](const boost::system::error_code& ec) {
+    if (!ec) {
+      serve_ready();
+      arm_ready();
+    }
+  });
+}
+
+// Serves what is ready, a few batches at most before timers, accepts and late answers get their turn.
+void Loop::serve_ready() {
+  for (int i = 0; i < batches_per_turn; ++i) {
+    const std::span<const ReadySet::Ready> ready = ready_set_.take();
+    for (const ReadySet::Ready& one : ready) {
+      one.session->on_ready(one.readable, one.writable, one.ended);
+    }
+    if (ready.size() < ReadySet::batch) {
+      return;  // asking again would most likely find nothing; the descriptor says when there is more
+    }
+  }
+}
+
+void Loop::read_on_later(Session& session) {
+  reading_on_.push_back(&session);
+  if (reading_on_.size() > 1) {
+    return;
+  }
+  boost::asio::post(io_, [this] {
+    // A session that was closed, or serves another connection by now, finds nothing to do.
+    const std::vector<Session*> sessions = std::exchange(reading_on_, {});
+    for (Session* session : sessions) {
+      session->read_on();
+    }
+  });
 }
 
 void Loop::arm_tick() {

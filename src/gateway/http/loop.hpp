@@ -6,6 +6,7 @@
 #include <boost/asio/basic_waitable_timer.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/posix/basic_stream_descriptor.hpp>
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -15,6 +16,7 @@
 
 #include "gateway/http/connection_caps.hpp"
 #include "gateway/http/mailbox.hpp"
+#include "gateway/http/ready_set.hpp"
 #include "gateway/http/server.hpp"
 #include "gateway/http/session.hpp"
 #include "gateway/http/timer_wheel.hpp"
@@ -85,13 +87,15 @@ class Loop {
 
   // --- for its sessions, on the io thread ---
   [[nodiscard]] ServerShared& shared() noexcept { return shared_; }
-  [[nodiscard]] boost::asio::io_context& io() noexcept { return io_; }
+  [[nodiscard]] ReadySet& ready_set() noexcept { return ready_set_; }
+  // Calls the session's read_on() after what else is ready.
+  void read_on_later(Session& session);
   [[nodiscard]] TimerWheel& wheel() noexcept { return wheel_; }
   [[nodiscard]] Mailbox& mailbox() noexcept { return *mailbox_; }
   [[nodiscard]] bool draining() const noexcept { return draining_; }
   [[nodiscard]] std::uint64_t next_serial() noexcept { return ++serial_; }
   [[nodiscard]] RenderedReply& scratch() noexcept { return scratch_; }
-  // The session is closed and no operation refers to it.
+  // The session is closed.
   void recycle(Session& session);
   // At most one line a tick reaches the log.
   void fault(std::string_view text);
@@ -107,7 +111,11 @@ class Loop {
                                         boost::asio::io_context::executor_type>;
   using Acceptor = boost::asio::basic_socket_acceptor<boost::asio::ip::tcp, boost::asio::io_context::executor_type>;
 
+  using Descriptor = boost::asio::posix::basic_stream_descriptor<boost::asio::io_context::executor_type>;
+
   void run();
+  void arm_ready();
+  void serve_ready();
   void arm_tick();
   void on_tick();
   void take_deliveries();
@@ -135,6 +143,9 @@ class Loop {
   std::vector<Session*> free_;
   std::vector<Delivery> deliveries_;
   RenderedReply scratch_;
+  ReadySet ready_set_;
+  Descriptor ready_;  // watches ready_set_'s descriptor without owning it
+  std::vector<Session*> reading_on_;
   Acceptor acceptor_;
   Timer accept_timer_;
   Timer tick_timer_;

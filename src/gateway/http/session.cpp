@@ -1,6 +1,7 @@
 #include "gateway/http/session.hpp"
 
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <exception>
 
@@ -17,7 +18,13 @@ constexpr std::string_view continue_line = "HTTP/1.1 100 Continue\r\n\r\n";
 
 }  // namespace
 
-Session::Session(Loop& loop) : loop_{loop}, socket_{loop.io().get_executor()}, parser_{loop.shared().limits} {}
+Session::Session(Loop& loop) : loop_{loop}, parser_{loop.shared().limits} {}
+
+Session::~Session() {
+  if (socket_ >= 0) {
+    ::close(socket_);
+  }
+}
 
 // Serves whatever is complete in the buffer, then waits for what it needs. The only place that starts a request.
 void Session::process() {
@@ -217,6 +224,7 @@ void Session::deliver(Delivery& delivery) {
   if (finish_request()) {
     process();
   }
+  read_on();
 }
 
 // The request is answered: forgets it. True when the next one may be looked at now.
@@ -301,12 +309,13 @@ void Session::expire() {
       close_after_ = true;
       answer(loop_.shared().config.replies.busy);
       (void)finish_request();
+      read_on();
       return;
     case State::writing: {
       counters.write_timeouts.add();
       // A client that does not read leaves nothing in the kernel either: reset instead of FIN.
-      boost::system::error_code ignored;
-      socket_.set_option(boost::asio::socket_base::linger(true, 0), ignored);
+      constexpr linger reset{.l_onoff = 1, .l_linger = 0};
+      ::setsockopt(socket_, SOL_SOCKET, SO_LINGER, &reset, sizeof reset);
       break;
     }
     case State::lingering: break;
@@ -320,7 +329,7 @@ void Session::close_if_idle() {
   }
   // What the client has sent already is answered (FS-43); then the connection ends by itself, as we are draining.
   char peeked = 0;
-  if (::recv(socket_.native_handle(), &peeked, 1, MSG_PEEK | MSG_DONTWAIT) > 0) {
+  if (::recv(socket_, &peeked, 1, MSG_PEEK | MSG_DONTWAIT) > 0) {
     return;
   }
   close();

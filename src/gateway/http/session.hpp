@@ -13,8 +13,6 @@
 #pragma once
 
 #include <array>
-#include <boost/asio/io_context.hpp>
-#include <boost/asio/ip/tcp.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -34,7 +32,7 @@ class Loop;
 class Session final : public WheelEntry {
  public:
   explicit Session(Loop& loop);
-  ~Session() = default;
+  ~Session();
 
   // Takes over the connected, non-blocking `socket`. Requires: the session is closed. False (and the socket is closed)
   // when the system has no room for it.
@@ -46,6 +44,11 @@ class Session final : public WheelEntry {
   void answer(const PreparedReply& reply);
   void answer(std::shared_ptr<const PreparedReply> reply);
   void dropped() noexcept { dropped_ = true; }
+
+  // From the ready set: what the connection has become ready for. Ignored by a closed session.
+  void on_ready(bool readable, bool writable, bool ended);
+  // Goes on reading where a long run was cut short to let others in.
+  void read_on();
 
   // From the mailbox.
   void deliver(Delivery& delivery);
@@ -60,9 +63,6 @@ class Session final : public WheelEntry {
 
  private:
   enum class State : std::uint8_t { closed, idle, reading_head, reading_body, handling, awaiting, writing, lingering };
-  struct ReadDone;
-  struct WriteReady;
-  using Socket = boost::asio::basic_stream_socket<boost::asio::ip::tcp, boost::asio::io_context::executor_type>;
 
   // session.cpp: the request
   void process();
@@ -79,14 +79,15 @@ class Session final : public WheelEntry {
 
   // session_io.cpp: the bytes
   void arm_read();
+  void read_some();
   void on_read(std::size_t bytes, bool failed);
   void arm_write();
-  void on_writable(bool failed);
+  void on_writable();
   void put_out(std::string_view bytes, bool more_to_come);
   [[nodiscard]] std::size_t send_some(std::string_view bytes);
   [[nodiscard]] bool flush();
   void shut_down();
-  void recycle_when_quiet();
+  void recycle();
   void make_room();
   void drop_big_buffer() noexcept;
   void enter(State state, std::uint64_t ticks) noexcept;
@@ -98,15 +99,17 @@ class Session final : public WheelEntry {
   static constexpr std::size_t inline_bytes = 2048;  // a purchase with its headers; more costs an allocation
 
   Loop& loop_;
-  Socket socket_;
+  int socket_ = -1;
   State state_ = State::closed;
   bool handling_ = false;
   bool dropped_ = false;  // the handler let its slot go unsent
   bool broken_ = false;   // a send failed: nothing more can be said
   bool head_done_ = false;
   bool close_after_ = false;  // the reply being sent is the connection's last
-  bool reading_ = false;      // an Asio operation holds a pointer to this session
-  bool write_armed_ = false;  // likewise
+  bool reading_ = false;      // wants bytes; read_on() fetches them as soon as there are any
+  bool readable_ = false;     // there may be bytes: an edge was seen and the socket not yet found empty
+  bool ended_ = false;        // the peer sends no more: the socket is not empty until a read has said so
+  bool write_armed_ = false;  // waits for room to write
   PeerAddress peer_;
   ConnectionCaps::Key cap_key_ = 0;
   std::uint64_t serial_ = 0;  // of the unanswered request; 0: none

@@ -4,9 +4,9 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <boost/asio/buffer.hpp>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include "base/assert.hpp"
 #include "gateway/http/loop.hpp"
@@ -19,34 +19,24 @@ namespace {
 constexpr std::size_t linger_bytes_max = 256 * 1024;
 // An output buffer larger than this is given back once it is empty.
 constexpr std::size_t out_bytes_kept = 16 * 1024;
+// Reads of one connection in a row before others get their turn.
+constexpr int reads_per_turn = 16;
 
 }  // namespace
 
-struct Session::ReadDone {
-  Session* session;
-  void operator()(const boost::system::error_code& ec, std::size_t bytes) const {
-    session->on_read(bytes, static_cast<bool>(ec));
-  }
-};
-
-struct Session::WriteReady {
-  Session* session;
-  void operator()(const boost::system::error_code& ec) const { session->on_writable(static_cast<bool>(ec)); }
-};
-
 bool Session::open(int socket, const PeerAddress& peer, ConnectionCaps::Key cap_key) {
-  SECKILL_ASSERT(state_ == State::closed && !reading_ && !write_armed_, "a session serves one connection at a time");
-  boost::system::error_code ec;
-  socket_.assign(boost::asio::ip::tcp::v4(), socket, ec);  // the family only matters to Asio's endpoint calls
-  if (ec) {
+  SECKILL_ASSERT(state_ == State::closed && socket_ < 0, "a session serves one connection at a time");
+  if (!loop_.ready_set().add(socket, *this)) {
     ::close(socket);
     return false;
   }
+  socket_ = socket;
   peer_ = peer;
   cap_key_ = cap_key;
   serial_ = 0;
   start_ = filled_ = request_bytes_ = discarded_ = 0;
   head_done_ = close_after_ = broken_ = dropped_ = false;
+  reading_ = readable_ = ended_ = write_armed_ = false;
   parser_.reset();
   enter(State::idle, loop_.ticks().idle);
   arm_read();
@@ -71,15 +61,52 @@ void Session::arm_read() {
   }
   make_room();
   reading_ = true;
-  socket_.async_read_some(boost::asio::buffer(data() + filled_, capacity_ - filled_), ReadDone{this});
+}
+
+void Session::on_ready(bool readable, bool writable, bool ended) {
+  if (state_ == State::closed) {
+    return;
+  }
+  readable_ |= readable;
+  ended_ |= ended;
+  if (writable && write_armed_) {
+    on_writable();
+  }
+  read_on();
+}
+
+// Reads as long as the session wants bytes and there may be some. Whoever may have armed a read calls it last, so that
+// serving a request never nests inside serving another.
+void Session::read_on() {
+  for (int reads = 0; reading_ && readable_; ++reads) {
+    if (reads == reads_per_turn) {
+      loop_.read_on_later(*this);
+      return;
+    }
+    read_some();
+  }
+}
+
+void Session::read_some() {
+  const std::size_t room = capacity_ - filled_;
+  const ssize_t got = ::recv(socket_, data() + filled_, room, MSG_DONTWAIT);
+  if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
+    readable_ = false;
+    return;
+  }
+  if (got < 0 && errno == EINTR) {
+    return;
+  }
+  // Fewer bytes than there was room for: the socket is empty now, and the next byte makes a new edge (epoll(7)). Only
+  // the end of the stream makes none, if its edge has come already.
+  if (got > 0 && static_cast<std::size_t>(got) < room && !ended_) {
+    readable_ = false;
+  }
+  on_read(got > 0 ? static_cast<std::size_t>(got) : 0, got <= 0);
 }
 
 void Session::on_read(std::size_t bytes, bool failed) {
   reading_ = false;
-  if (state_ == State::closed) {
-    recycle_when_quiet();
-    return;
-  }
   if (failed) {
     close();
     return;
@@ -136,7 +163,7 @@ std::size_t Session::send_some(std::string_view bytes) {
     return 0;
   }
   // The plain call: Asio's synchronous write costs more instructions than the system call's own user side.
-  const ssize_t sent = ::send(socket_.native_handle(), bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+  const ssize_t sent = ::send(socket_, bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
   if (sent >= 0) {
     loop_.counters().bytes_out.add(static_cast<std::uint64_t>(sent));
     return static_cast<std::size_t>(sent);
@@ -183,22 +210,14 @@ bool Session::flush() {
   return !broken_;
 }
 
-void Session::arm_write() {
-  if (write_armed_ || broken_) {
-    return;
-  }
-  write_armed_ = true;
-  socket_.async_wait(Socket::wait_write, WriteReady{this});
-}
+// The set watches for room all the time; this says that somebody waits for it. No edge can be missed: a send that found
+// the buffer full was made on this thread, after whatever edge was taken before.
+void Session::arm_write() { write_armed_ = !broken_; }
 
-void Session::on_writable(bool failed) {
+void Session::on_writable() {
   write_armed_ = false;
-  if (state_ == State::closed) {
-    recycle_when_quiet();
-    return;
-  }
   const bool all_sent = flush();
-  if (failed || broken_) {
+  if (broken_) {
     close();
     return;
   }
@@ -216,8 +235,7 @@ void Session::on_writable(bool failed) {
 // The last reply is with the kernel. Closing now could reset the connection and take the reply along when the client
 // has sent more than was read, so the send side is shut and input is thrown away for a while.
 void Session::shut_down() {
-  boost::system::error_code ignored;
-  socket_.shutdown(Socket::shutdown_send, ignored);
+  ::shutdown(socket_, SHUT_WR);
   start_ = filled_ = 0;
   discarded_ = 0;
   enter(State::lingering, loop_.ticks().linger);
@@ -234,16 +252,13 @@ void Session::close() {
   state_ = State::closed;
   serial_ = 0;
   unlink();
-  boost::system::error_code ignored;
-  socket_.close(ignored);
+  ::close(std::exchange(socket_, -1));  // leaves the ready set by itself
+  reading_ = readable_ = write_armed_ = false;
   loop_.shared().caps.release(cap_key_);
-  recycle_when_quiet();
+  recycle();
 }
 
-void Session::recycle_when_quiet() {
-  if (reading_ || write_armed_) {
-    return;  // a cancelled operation still refers to this session
-  }
+void Session::recycle() {
   out_ = {};
   out_at_ = 0;
   held_.reset();
