@@ -1,8 +1,10 @@
 // SIGINT, SIGTERM and SIGHUP as a request to stop, taken by a thread that waits for nothing else: no code of ours ever
-// runs inside a signal handler. A second signal ends the process at once.
+// runs inside a signal handler. A second signal ends the process at once (repeats within a quarter of a second are one
+// signal).
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <functional>
 #include <mutex>
