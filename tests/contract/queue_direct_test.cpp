@@ -241,8 +241,8 @@ TEST_F(DirectQueueTest, stop_gives_up_on_a_landing_that_goes_on_refusing) {
   config.stop_deadline = std::chrono::milliseconds{20};
   DirectQueue queue{landing, clock, config};
   landing.refuse(true);
+  for (std::int64_t i = 1; i <= 3; ++i) publish(queue, intent(i));  // before the first refusal closes the door
   queue.start();
-  for (std::int64_t i = 1; i <= 3; ++i) publish(queue, intent(i));
   queue.stop();
   const auto called = confirmations.wait_for(3);
   for (const auto& [number, confirmation] : called) EXPECT_FALSE(confirmation.durable) << number;
