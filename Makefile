@@ -8,6 +8,8 @@ MAKEFLAGS += --no-print-directory
 .PHONY: help setup setup-web demo run test check bench format tsan clean
 
 ARGS ?=
+# Debian's own interpreter where there is one: the packages of tools/packages/ belong to it.
+PYTHON ?= $(firstword $(wildcard /usr/bin/python3) python3)
 export YES JOBS DEMO_EXIT SETUP
 
 SETUP_QUIETLY = [ "$${SETUP:-}" = skip ] || QUIET=1 tools/setup.sh
@@ -32,17 +34,17 @@ run: ## build and serve with demo logins: seckill serve --demo
 test: ## every test with sanitizers, then style and black-box tests; ends with "N passed, N failed"
 	@$(SETUP_QUIETLY) build test
 	@tools/build.sh dev
-	@exec python3 tools/test.py $(ARGS)
+	@exec $(PYTHON) tools/test.py $(ARGS)
 
 check: ## format, clang-tidy, layers, style and the fast tests: before every commit
 	@$(SETUP_QUIETLY) build test
-	@exec python3 tools/check.py $(ARGS)
+	@exec $(PYTHON) tools/check.py $(ARGS)
 
 bench: ## measure and compare with the bars; writes build/bench/report.json
 	@$(SETUP_QUIETLY) build bench
 	@if grep -qs '^SECKILL_BUILD_BENCH:[A-Z]*=ON' build/release/CMakeCache.txt; then tools/build.sh release; \
 	else CMAKE_ARGS=-DSECKILL_BUILD_BENCH=ON tools/build.sh release; fi
-	@if [ -f bench/run.py ]; then exec python3 bench/run.py $(ARGS); else echo 'bench: there is no bench/run.py yet.'; fi
+	@exec $(PYTHON) bench/run.py $(ARGS)
 
 tsan: ## the fast tests under ThreadSanitizer
 	@$(SETUP_QUIETLY) build test
