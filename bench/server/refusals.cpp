@@ -1,9 +1,9 @@
 // Refusals as a buyer would cause them: a whole purchase request with a login, refused before login (not started, sold
 // out) or after it (a quantity that is sold out, seen only by the lane).
-#include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <optional>

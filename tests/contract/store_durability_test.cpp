@@ -1,11 +1,11 @@
 // What was acknowledged is there after a restart, after kill -9, and in a backup (P5). The child of the kill test lands
 // and ends tickets as fast as it can and tells each answer through a pipe after it got it; what it told must be true.
 #include <fcntl.h>
-#include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <csignal>
 #include <cstring>
 #include <thread>
 

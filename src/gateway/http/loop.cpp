@@ -2,10 +2,10 @@
 
 #include <fmt/format.h>
 #include <pthread.h>
-#include <signal.h>
 #include <unistd.h>
 
 #include <boost/asio/post.hpp>
+#include <csignal>
 #include <utility>
 
 #include "base/assert.hpp"

@@ -7,8 +7,6 @@
 namespace seckill::store::sqlite {
 namespace {
 
-using model::OrderState;
-
 // Buyers whose counter differs from their live orders (held or sold).
 constexpr std::string_view buyer_units_mismatch_sql =
     "SELECT count(*) FROM (SELECT 1 FROM (SELECT buyer, units FROM buyer_units WHERE item_id = ?1 UNION ALL "

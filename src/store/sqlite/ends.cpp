@@ -8,7 +8,6 @@
 namespace seckill::store::sqlite {
 namespace {
 
-using base::Errc;
 using model::OrderEvent;
 using model::OrderState;
 using model::StockEffect;

@@ -185,8 +185,9 @@ class SqliteStore final : public Store {
 [[nodiscard]] inline Blob blob_of(const model::Ticket& ticket) noexcept { return {ticket.bytes()}; }
 // Errc::corrupt when the stored bytes are not a ticket.
 [[nodiscard]] base::Result<model::Ticket> ticket_from(std::span<const std::uint8_t> bytes, std::string_view doing);
-[[nodiscard]] inline std::unexpected<base::Error> corrupt_row(std::string_view doing, std::string what) {
-  return base::fail(base::Errc::corrupt, std::string{doing}, "a stored row cannot be what was written: " + what);
+[[nodiscard]] inline std::unexpected<base::Error> corrupt_row(std::string_view doing, std::string_view what) {
+  return base::fail(base::Errc::corrupt, std::string{doing},
+                    "a stored row cannot be what was written: " + std::string{what});
 }
 
 }  // namespace seckill::store::sqlite
