@@ -19,6 +19,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 BUILD = ROOT / "build/dev"
+BENCH = ROOT / "build/release"  # compiles bench/ once `make bench` has run
 CACHE = ROOT / "build/tidy"
 INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.MULTILINE)
 
@@ -32,22 +33,27 @@ def check_rules() -> bool:
     return ran.returncode == 0
 
 
-def closure(path: Path, seen: dict[Path, bytes]) -> None:
+def closure(path: Path, folders: list[Path], seen: dict[Path, bytes]) -> None:
     """The file and all files of ours that it includes, with their bytes."""
     if path in seen:
         return
     seen[path] = path.read_bytes()
     for name in INCLUDE.findall(seen[path].decode("utf-8", "replace")):
-        for base in (ROOT / "src", ROOT / "tests", path.parent):
+        for base in (path.parent, *folders):
             if (base / name).is_file():
-                closure((base / name).resolve(), seen)
+                closure((base / name).resolve(), folders, seen)
                 break
 
 
-def commands() -> dict[str, list[str]]:
-    """Each source's compile command, without the launcher and without precompiled headers."""
+def commands() -> dict[str, tuple[str, list[str]]]:
+    """Each source's folder and compile command, without the launcher and without precompiled headers."""
+    entries = json.loads((BUILD / "compile_commands.json").read_text())
+    known = {entry["file"] for entry in entries}
+    if (BENCH / "compile_commands.json").is_file():
+        entries += [entry for entry in json.loads((BENCH / "compile_commands.json").read_text())
+                    if entry["file"] not in known and Path(entry["file"]).is_relative_to(ROOT / "bench")]
     out = {}
-    for entry in json.loads((BUILD / "compile_commands.json").read_text()):
+    for entry in entries:
         words = shlex.split(entry["command"])
         start = next((i for i, word in enumerate(words) if "clang++" in word or word.endswith("g++")), 0)
         words = words[start:]
@@ -61,7 +67,7 @@ def commands() -> dict[str, list[str]]:
                 kept.append(words[i])
                 i += 1
         if not entry["file"].endswith((".hxx.cxx", ".hxx")):
-            out[entry["file"]] = kept
+            out[entry["file"]] = (entry["directory"], kept)
     return out
 
 
@@ -69,16 +75,17 @@ def check_tidy() -> bool:
     CACHE.mkdir(parents=True, exist_ok=True)
     ours = commands()
     (CACHE / "compile_commands.json").write_text(json.dumps(
-        [{"directory": str(BUILD), "file": file, "arguments": words} for file, words in ours.items()]))
+        [{"directory": folder, "file": file, "arguments": words} for file, (folder, words) in ours.items()]))
     version = subprocess.run(["clang-tidy-19", "--version"], capture_output=True, check=True).stdout
     rules = b"".join((ROOT / name).read_bytes() for name in (".clang-tidy", "tests/.clang-tidy") if (ROOT / name).is_file())
     todo = []
     keys = set()
-    for file, words in ours.items():
+    for file, (_, words) in ours.items():
         if not Path(file).is_file() or not Path(file).is_relative_to(ROOT):
             continue
         seen: dict[Path, bytes] = {}
-        closure(Path(file).resolve(), seen)
+        folders = [Path(word[2:]) for word in words if word.startswith(f"-I{ROOT}/")]
+        closure(Path(file).resolve(), folders, seen)
         digest = hashlib.sha256(version + rules + " ".join(words).encode())
         for path in sorted(seen):
             digest.update(hashlib.sha256(str(path).encode() + b"\0" + seen[path]).digest())

@@ -3,11 +3,11 @@
 // Prints one figure a line: name value unit. Single thread, no input, no network; ends by itself in a few seconds.
 #include <fmt/format.h>
 #include <malloc.h>
-#include <time.h>
 
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
+#include <ctime>
 #include <functional>
 #include <string>
 #include <thread>
@@ -118,7 +118,7 @@ void measure(std::uint32_t lanes) {
   if (!lanes_in_memory.install(shop.sale, shop.sale.items[0], shop.store)) std::abort();
   const auto ask = [&](const AdmitRequest& request) {
     PurchaseAnswer answer{};
-    lanes_in_memory.admit(request, [&](AdmitReply reply) { answer = reply.answer; });
+    lanes_in_memory.admit(request, [&](const AdmitReply& reply) { answer = reply.answer; });
     queue.confirm_all();
     return answer;
   };
