@@ -20,8 +20,9 @@ constexpr std::size_t waiting_max = 8'192;  // lines; at 4 KiB each this bounds 
 
 // Set by start() and stop() only, while nobody else logs; read by everyone.
 struct Writer {
-  std::shared_ptr<spdlog::details::thread_pool> thread;
   std::shared_ptr<spdlog::async_logger> logger;
+  // Ends before the logger it writes through, so that whoever frees that one has joined the thread that used it.
+  std::shared_ptr<spdlog::details::thread_pool> thread;
 };
 std::unique_ptr<Writer>& writer() {
   static std::unique_ptr<Writer> instance;
