@@ -19,6 +19,15 @@ std::string change_detail(const model::ItemKey& item, const StockChange& change,
                      item.sku.view(), change.units, change.id, from);
 }
 
+// Under this name a draft's top-up is noted, which no client can form. Asked again after preload, it is told apart from
+// one that stopped between pool and lanes: its units were spread by preload, and moving as many again would take them
+// from the reserve.
+std::string draft_id(const StockChange& change) { return "draft:" + change.id; }
+
+std::string transfer_id(const model::ItemKey& item, const StockChange& change, model::LaneIndex lane) {
+  return fmt::format("topup:{}:{}:{}", item.text(), change.id, lane);
+}
+
 std::unexpected<base::Error> used_otherwise(const model::ItemKey& item, const std::string& id) {
   return base::fail(base::Errc::already_exists, "changing the stock of " + item.text(),
                     fmt::format("the id {} was used for another change of this item; take a new one", id));
@@ -40,13 +49,23 @@ base::Result<Moved> SaleDesk::top_up(const model::ItemKey& item, const StockChan
     return base::fail(base::Errc::refused, "topping up " + item.text(),
                       "a reserve is released into lanes, and the sale is not preloaded");
   }
-  const auto known = store_.pool_change(item, change.id);
+  const auto before_preload = store_.pool_change(item, draft_id(change));
+  if (!before_preload) return std::unexpected(before_preload.error());
+  const auto known = *before_preload ? before_preload : store_.pool_change(item, change.id);
   if (!known) return std::unexpected(known.error());
   if (*known && (change.from_reserve || **known != change.units)) return used_otherwise(item, change.id);
+  if (*before_preload) return Moved{.units = 0, .repeated = true};
+  if (!change.from_reserve && !*known) {
+    // Released from the reserve under this id before: new units could enter the pool, but never leave it.
+    const auto released = store_.find_transfer(transfer_id(item, change, 0));
+    if (!released) return std::unexpected(released.error());
+    if (*released) return used_otherwise(item, change.id);
+  }
 
   const auto entry = audit("item.top_up", change_detail(item, change, change.from_reserve ? "reserve" : "new"), actor);
   if (!change.from_reserve && !*known) {
-    if (auto added = store_.add_to_pool(item, change.units, change.id, entry); !added) {
+    const std::string id = preloaded ? change.id : draft_id(change);
+    if (auto added = store_.add_to_pool(item, change.units, id, entry); !added) {
       return std::unexpected(added.error());
     }
   }
@@ -74,7 +93,7 @@ base::Result<std::int64_t> SaleDesk::pool_to_lanes(const model::ItemKey& item, c
     const std::int64_t units = ledger::preload_share(change.units, lanes, i);
     if (units == 0) continue;
     const store::LaneRow& row = stock->lanes[i];
-    transfers.push_back({.id = fmt::format("topup:{}:{}:{}", item.text(), change.id, row.lane),
+    transfers.push_back({.id = transfer_id(item, change, row.lane),
                          .item = item,
                          .from = model::StockTransfer::pool,
                          .to = static_cast<std::int32_t>(row.lane),
@@ -125,6 +144,9 @@ base::Result<Moved> SaleDesk::reduce(const model::ItemKey& item, const StockChan
   if (!known) return std::unexpected(known.error());
   if (*known && **known >= 0) return used_otherwise(item, change.id);
   if (*known) return Moved{.units = -**known, .repeated = true};
+  const auto topped_up = store_.pool_change(item, draft_id(change));
+  if (!topped_up) return std::unexpected(topped_up.error());
+  if (*topped_up) return used_otherwise(item, change.id);
 
   auto taken = take_from_lanes(*sale, item, change);
   if (!taken) return std::unexpected(taken.error());

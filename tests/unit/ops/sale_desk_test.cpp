@@ -177,6 +177,31 @@ TEST(SaleDesk, ADraftsStockChangesInThePool) {
   EXPECT_EQ(shop.call("POST", "/admin/v1/sales/a/preload").live("available"), 1);
 }
 
+TEST(SaleDesk, ADraftsTopUpAskedAgainAfterPreloadLeavesTheReserveAlone) {
+  AdminShop shop;
+  ASSERT_EQ(shop.call("POST", "/admin/v1/sales", shop.sale_json("a", 20, R"(,"reserve":8)")).status, 201);
+  const std::string item = "/admin/v1/sales/a/items/tea/";
+  const std::string top_up = R"({"units":5,"id":"t","from":"new"})";
+  ASSERT_EQ(shop.call("POST", item + "top-up", top_up).stock("pool"), 25);
+  ASSERT_EQ(shop.call("POST", "/admin/v1/sales/a/preload").live("available"), 17);
+  const Answer again = shop.call("POST", item + "top-up", top_up);
+  EXPECT_EQ(again.status, 200) << again.body;
+  EXPECT_EQ(again.stock("pool"), 8);
+  EXPECT_EQ(again.live("available"), 17);
+  EXPECT_EQ(shop.call("POST", item + "reduce", R"({"units":5,"id":"t"})").status, 409) << "an id is for one change";
+}
+
+TEST(SaleDesk, AnIdThatReleasedReserveBringsNoNewUnitsThatStayInThePool) {
+  AdminShop shop;
+  shop.make_sale("a", 20, R"(,"reserve":5)");
+  const std::string item = "/admin/v1/sales/a/items/tea/";
+  ASSERT_EQ(shop.call("POST", item + "top-up", R"({"units":5,"id":"t","from":"reserve"})").status, 200);
+  EXPECT_EQ(shop.call("POST", item + "top-up", R"({"units":5,"id":"t","from":"new"})").status, 409);
+  const Answer shown = shop.call("GET", "/admin/v1/sales/a");
+  EXPECT_EQ(shown.stock("pool"), 0);
+  EXPECT_EQ(shown.live("available"), 20);
+}
+
 TEST(SaleDesk, LanesOfSalesThatEndedLongAgoAreNotBuilt) {
   AdminShop shop;
   shop.make_sale("a");
