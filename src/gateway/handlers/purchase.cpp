@@ -137,15 +137,8 @@ void finish(BuyerContext& context, SaleCounters& sale, const admission::AdmitRep
   exchange.refuse(refusal_of(reply.answer));
 }
 
-void admit(BuyerContext& context, const Purchase& purchase, const ViewAnswer& known, Exchange exchange) {
-  if (known.status != ViewStatus::found) {
-    // Not even the store knows the sale, or nobody can be asked.
-    if (known.status == ViewStatus::not_found) return exchange.refuse(Refusal::not_found);
-    return refuse_answer(context, purchase.item, PurchaseAnswer::busy, exchange);
-  }
-  const model::SaleItem* item = known.view->find(purchase.item.sku.view());
-  if (item == nullptr) return exchange.refuse(Refusal::not_found);
-  if (const auto problem = check_purchase(purchase.body, *item)) return exchange.refuse(*problem);
+void ask_admission(BuyerContext& context, const Purchase& purchase, const SaleView& view, const model::SaleItem& item,
+                   Exchange exchange) {
   SaleCounters& sale = context.counters.of_sale(purchase.item.sale.view());
   sale.count(FunnelStage::passed_gateway);
   admission::AdmitRequest request;
@@ -159,10 +152,45 @@ void admit(BuyerContext& context, const Purchase& purchase, const ViewAnswer& kn
                                exchange = std::move(exchange)](const admission::AdmitReply& reply) mutable {
     finish(context, sale, reply, exchange);
   };
-  if (ended_without_lanes(context, *known.view, request)) {
-    return answer_from_store(context, *known.view, *item, request, std::move(done));
+  if (ended_without_lanes(context, view, request)) {
+    return answer_from_store(context, view, item, request, std::move(done));
   }
   context.parts.admission.admit(request, std::move(done));
+}
+
+// More than the limit: nobody may buy so much, but the limit may have been higher when this request was admitted, and
+// a buyer with a ticket is never denied it. So the mark is asked first. Requires: the item has, or had, lanes.
+void repeat_or_refuse(BuyerContext& context, Purchase purchase, SaleViewPtr view, const model::SaleItem& item,
+                      Exchange exchange) {
+  const auto ticket = context.parts.admission.ticket_of(purchase.item, purchase.buyer, purchase.request_id);
+  // Lanes that are not here cannot say: the store does when the sale has ended, else the answer is busy.
+  if (!ticket) return ask_admission(context, purchase, *view, item, std::move(exchange));
+  const model::ItemKey key = purchase.item;
+  const model::BuyerId buyer = purchase.buyer;
+  context.parts.admission.find_ticket(
+      key, buyer, *ticket,
+      [&context, &item, purchase = std::move(purchase), view = std::move(view),
+       exchange = std::move(exchange)](const base::Result<std::optional<admission::TicketView>>& found) mutable {
+        if (!found) return refuse_answer(context, purchase.item, PurchaseAnswer::busy, exchange);
+        if (!*found) return exchange.refuse(Refusal::bad_quantity);
+        ask_admission(context, purchase, *view, item, std::move(exchange));
+      });
+}
+
+void admit(BuyerContext& context, const Purchase& purchase, const ViewAnswer& known, Exchange exchange) {
+  if (known.status != ViewStatus::found) {
+    // Not even the store knows the sale, or nobody can be asked.
+    if (known.status == ViewStatus::not_found) return exchange.refuse(Refusal::not_found);
+    return refuse_answer(context, purchase.item, PurchaseAnswer::busy, exchange);
+  }
+  const model::SaleItem* item = known.view->find(purchase.item.sku.view());
+  if (item == nullptr) return exchange.refuse(Refusal::not_found);
+  if (const auto problem = check_purchase(purchase.body, *item)) {
+    const bool may_have_ticket = *problem == Refusal::bad_quantity && item->lanes != 0;
+    if (!may_have_ticket) return exchange.refuse(*problem);
+    return repeat_or_refuse(context, purchase, known.view, *item, std::move(exchange));
+  }
+  ask_admission(context, purchase, *known.view, *item, std::move(exchange));
 }
 
 }  // namespace

@@ -158,6 +158,35 @@ TEST(BuyerApi, AnEndedSaleWithoutLanesStillKnowsItsBuyers) {
   EXPECT_FALSE(mine.json.at("items").at(1).at("can_buy").as_bool());
 }
 
+TEST(BuyerApi, AnEarlierPurchaseAboveALoweredLimitKeepsItsTicket) {
+  BuyerShop shop;
+  const std::string ticket = shop.buy("alice", "r1", "{\"quantity\":2}").text("ticket");
+  ASSERT_FALSE(ticket.empty());
+  auto sale = shop.shop.store().find_sale(*model::SaleId::parse("g1"));
+  ASSERT_TRUE(sale);
+  sale->items.front().limit = 1;
+  ++sale->version;
+  ASSERT_TRUE(shop.shop.store().update_sale(*sale, {"test", "sale.edit", "{}", 1}));
+  sale = shop.shop.store().find_sale(sale->id);
+  const model::SaleItem& gizmo = sale->items.front();
+  ASSERT_TRUE(shop.shop.admission().configure({sale->id, gizmo.sku}, model::terms_of(*sale, gizmo)));
+  shop.api->sale_changed(sale->id);
+
+  const Answer again = shop.buy("alice", "r1", "{\"quantity\":2}");
+  EXPECT_EQ(again.status, 200) << again.body;
+  EXPECT_EQ(again.text("ticket"), ticket);
+  EXPECT_EQ(shop.buy("alice", "r1", "{\"quantity\":3}").text("reason"), "request_conflict");
+  EXPECT_EQ(shop.buy("alice", "r2", "{\"quantity\":2}").status, 400) << "no ticket: only a request that cannot be";
+  EXPECT_EQ(shop.buy("bob", "r1", "{\"quantity\":2}").status, 400);
+  EXPECT_EQ(shop.available(), 98);
+
+  shop.shop.clock.advance(std::chrono::hours{2});
+  shop.restart_without_lanes();
+  const Answer ended = shop.buy("alice", "r1", "{\"quantity\":2}");
+  EXPECT_EQ(ended.status, 200) << ended.body;
+  EXPECT_EQ(ended.text("ticket"), ticket);
+}
+
 TEST(BuyerApi, TellsABuyerWhatHeHas) {
   BuyerShop shop;
   const Answer before = shop.get("/api/v1/sales/g1/me", shop.login("alice"));
