@@ -118,6 +118,9 @@ base::Status EmbeddedServer::Impl::make_parts() {
   });
   queue = std::make_unique<queue::direct::DirectQueue>(*landing, clock);
   admission = std::make_unique<admission::memory::MemoryAdmission>(*queue, clock);
+  queue->on_landed_late([this](const model::OrderIntent& intent, const store::Landed& landed) {
+    admission->landed_late(intent, landed);
+  });
   reads = std::make_unique<orders::OrderReads>(*store, *admission, reader_threads);
   ends = std::make_unique<orders::TicketEnds>(*store, *admission, clock);
   deadlines = std::make_unique<orders::Deadlines>(*store, *ends, clock);

@@ -225,21 +225,36 @@ TEST_P(AdmissionRequests, P5_unknown_is_busy_with_the_ticket_and_never_released)
   world.expect_conserved();
 }
 
-TEST_P(AdmissionRequests, P6_a_ticket_that_ended_before_its_confirmation_gives_its_unit_back_once) {
-  World world{GetParam(), {.total = 1}};
+TEST_P(AdmissionRequests, P6_a_landing_after_its_unknown_answer_is_known_to_the_lane_unasked) {
+  World world{GetParam(), {.total = 2, .price_minor = 0}};
   world.landing.hold(true);
   std::future<AdmitReply> first = world.ask_later(world.request("u1", "r"));
   world.landing.wait_for_offers(1);
   world.clock.advance(std::chrono::seconds{5});
-  const model::Ticket ticket = first.get().ticket->ticket;  // unknown
+  EXPECT_EQ(first.get().answer, PurchaseAnswer::busy);
   world.landing.hold(false);
+  EXPECT_EQ(world.ask("u2", "r").answer, PurchaseAnswer::admitted) << "landed after the first, so that one has too";
+  EXPECT_EQ(world.lane_sum(), (ledger::LaneStock{.available = 0, .held = 0, .sold = 2}))
+      << "at price 0 a landed order is sold, and no end will ever tell the lane";
+  world.expect_conserved();
+}
+
+TEST_P(AdmissionRequests, P6_a_ticket_that_ended_before_its_confirmation_gives_its_unit_back_once) {
+  World world{GetParam(), {.total = 1}};
+  // A second process over the same store: so the row is there, and has ended, before this one's intent lands.
+  const std::unique_ptr<Engine> other = world.another();
+  ASSERT_TRUE(other->admission().install(world.sale, world.sale.items[0], world.store).has_value());
+  std::promise<AdmitReply> bought;
+  other->admission().admit(world.request("u1", "r"), [&](AdmitReply got) { bought.set_value(std::move(got)); });
+  const model::Ticket ticket = bought.get_future().get().ticket->ticket;
   store::EndCommand cancel;
   cancel.ticket = ticket;
-  // Its row may land a moment after the disk came back; the release is lost on its way to the lane.
-  while (world.store.end_tickets({&cancel, 1})->front().result != store::EndResult::done) std::this_thread::yield();
-  const AdmitReply replay = world.ask("u1", "r");
-  EXPECT_EQ(replay.answer, PurchaseAnswer::replayed);
-  EXPECT_FALSE(replay.ticket->live);
+  ASSERT_EQ(world.store.end_tickets({&cancel, 1})->front().result, store::EndResult::done);
+
+  const AdmitReply reply = world.ask("u1", "r");
+  EXPECT_EQ(reply.answer, PurchaseAnswer::replayed) << "not admitted: it has ended";
+  EXPECT_EQ(reply.ticket->ticket, ticket);
+  EXPECT_FALSE(reply.ticket->live);
   EXPECT_EQ(world.release(ticket), admission::LaneAck::applied) << "sent again later: harmless";
   EXPECT_EQ(world.lane_sum(), (ledger::LaneStock{.available = 1, .held = 0, .sold = 0}));
   EXPECT_EQ(world.ask("u2", "r").answer, PurchaseAnswer::admitted);

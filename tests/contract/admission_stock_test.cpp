@@ -137,5 +137,19 @@ TEST_P(AdmissionStock, an_order_of_price_0_is_sold_as_soon_as_it_landed) {
   world.expect_conserved();
 }
 
+TEST_P(AdmissionStock, a_reduction_waits_for_a_slow_disk_and_says_what_it_took) {
+  World world{GetParam(), {.total = 40, .lanes = 4}};
+  world.landing.hold(true);
+  auto taken = std::async(std::launch::async, [&] { return world.admission().debit_to_pool(world.item(), 8, "x"); });
+  world.landing.wait_for_offers(1);
+  std::future<admission::AdmitReply> buyer = world.ask_later(world.request("u1", "r"));
+  world.clock.advance(std::chrono::seconds{5});
+  EXPECT_EQ(buyer.get().answer, PurchaseAnswer::busy) << "the deadline of an answer has passed for all that is queued";
+  world.landing.hold(false);
+  const auto units = taken.get();
+  ASSERT_TRUE(units.has_value()) << units.error().text() << ": asked again it would take as many once more";
+  EXPECT_EQ(*units, 8);
+}
+
 }  // namespace
 }  // namespace seckill::test

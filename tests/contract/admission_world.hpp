@@ -36,6 +36,9 @@ class MemoryEngine final : public Engine {
  public:
   MemoryEngine(queue::IntentConsumer& landing, const base::Clock& clock)
       : queue_{landing, clock, {.stop_deadline = std::chrono::milliseconds{200}}}, admission_{queue_, clock} {
+    queue_.on_landed_late([this](const model::OrderIntent& intent, const store::Landed& landed) {
+      admission_.landed_late(intent, landed);
+    });
     queue_.start();
   }
   ~MemoryEngine() override { queue_.stop(); }

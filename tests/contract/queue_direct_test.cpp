@@ -197,6 +197,8 @@ TEST_F(DirectQueueTest, not_now_offers_the_same_records_again_and_refuses_reserv
 
 TEST_F(DirectQueueTest, an_overdue_confirmation_is_told_unknown_once_and_its_record_still_lands) {
   DirectQueue queue{landing, clock, {.batch_max = 2, .confirm_deadline = std::chrono::milliseconds{1'000}}};
+  std::vector<std::int64_t> late;  // the consumer thread's until stop()
+  queue.on_landed_late([&](const model::OrderIntent& intent, const store::Landed&) { late.push_back(intent.units); });
   landing.hold(true);
   queue.start();
   for (std::int64_t i = 1; i <= 3; ++i) publish(queue, intent(i));
@@ -219,6 +221,7 @@ TEST_F(DirectQueueTest, an_overdue_confirmation_is_told_unknown_once_and_its_rec
   queue.stop();
   EXPECT_EQ(landing.units(), up_to(4));
   EXPECT_EQ(confirmations.count(), 4U) << "each exactly once";
+  EXPECT_EQ(late, up_to(3)) << "told unknown is told again once it is known";
 }
 
 TEST_F(DirectQueueTest, stop_refuses_reservations_and_lands_what_was_accepted) {

@@ -257,6 +257,15 @@ void MemoryAdmission::confirmed(Item& item, TicketRecord& record, model::Purchas
   done(std::move(reply));
 }
 
+void MemoryAdmission::landed_late(const model::OrderIntent& intent, const store::Landed& landed) {
+  Item* item = items_.find(intent.item);
+  if (item == nullptr || intent.ticket.lane() >= item->lane_count) return;
+  Lane& lane = item->lanes[intent.ticket.lane()];
+  const std::scoped_lock lock{lane.mutex};
+  // Superseded: not settled, and nobody waits for an answer.
+  if (TicketRecord* record = lane.marks.find(intent.ticket)) (void)landed_in_lane(*item, lane, *record, landed);
+}
+
 std::string MemoryAdmission::next_transfer_id(std::string_view what) {
   return fmt::format("{}:{}-{}", what, nonce_, transfers_.fetch_add(1, std::memory_order_relaxed) + 1);
 }

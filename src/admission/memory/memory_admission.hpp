@@ -57,6 +57,11 @@ class MemoryAdmission final : public Admission {
   [[nodiscard]] std::vector<LaneView> lanes(const model::ItemKey& item) const override;
   void close_lanes(const model::ItemKey& item, std::string_view why) override;
 
+  // What became of an intent whose confirmation was told unknown: the lane takes it over as it would have then, else
+  // the ticket stayed "queued" here, and a sale at price 0 "held", until its buyer asks again. Any thread, does not
+  // block.
+  void landed_late(const model::OrderIntent& intent, const store::Landed& landed);
+
  private:
   struct Call;
   enum class Judged : std::uint8_t;

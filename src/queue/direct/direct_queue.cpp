@@ -175,7 +175,11 @@ void DirectQueue::settle(BlockPtr block, std::span<const store::Landed> landed) 
       SECKILL_ASSERT(next_landed < landed.size(), "P5: the landing tells what became of every intent");
       confirmation.landed = landed[next_landed++];
     }
-    if (block->confirms[i]) block->confirms[i](confirmation);
+    if (block->confirms[i]) {
+      block->confirms[i](confirmation);
+    } else if (landed_late_ && confirmation.landed) {
+      landed_late_(std::get<model::OrderIntent>(block->records[i]), *confirmation.landed);
+    }
   }
   SECKILL_ASSERT(next_landed == landed.size(), "P5: the landing tells of no intent it was not given");
   block->records.clear();
@@ -191,7 +195,10 @@ void DirectQueue::take_expired(std::chrono::nanoseconds now, std::vector<Confirm
   for (const BlockPtr& block : blocks_) {
     while (block->expired < block->confirms.size()) {
       if (block->expires_at[block->expired] > now) return;
-      out.push_back(std::exchange(block->confirms[block->expired++], {}));
+      const std::size_t overdue = block->expired++;
+      // No buyer waits for a transfer: whoever moved units waits himself for what became of them.
+      if (std::holds_alternative<model::StockTransfer>(block->records[overdue])) continue;
+      out.push_back(std::exchange(block->confirms[overdue], {}));
     }
   }
 }

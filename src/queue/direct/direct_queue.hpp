@@ -7,7 +7,8 @@
 //
 // Keeps P5 (a durable confirmation follows the commit, in queue order, so any durable prefix is a consistent state) and
 // P9 (reserved + accepted records never exceed the capacity). Unknown is not failed: a confirmation that is overdue is
-// called with durable=false while its record stays queued and still lands.
+// called with durable=false while its record stays queued and still lands; then whoever listens for late landings is
+// told what became of it (P6: what a lane holds is not left unknown for ever).
 #pragma once
 
 #include <atomic>
@@ -15,6 +16,7 @@
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -31,7 +33,7 @@ namespace seckill::queue::direct {
 struct DirectQueueConfig {
   std::size_t capacity = base::limits::queue_records_max;   // records reserved or accepted, not yet landed
   std::size_t batch_max = base::limits::landing_batch_max;  // records offered to the consumer at once
-  std::chrono::milliseconds confirm_deadline{1'000};        // an unconfirmed record older than this is told unknown
+  std::chrono::milliseconds confirm_deadline{1'000};        // an unconfirmed intent older than this is told unknown
   std::chrono::milliseconds backoff_min{50};                // after "not now"; doubles, jittered
   std::chrono::milliseconds backoff_max{1'000};
   std::chrono::milliseconds stop_deadline{5'000};  // how long stop() goes on offering to a refusing consumer
@@ -44,6 +46,11 @@ class DirectQueue final : public IntentQueue {
   ~DirectQueue() override;  // stops
   DirectQueue(const DirectQueue&) = delete;
   DirectQueue& operator=(const DirectQueue&) = delete;
+
+  // Told of each intent that landed after its confirmation had been told unknown. On a thread of the queue's; quick,
+  // must not block. Both may be told at the same time. Set before start().
+  using LandedLate = std::function<void(const model::OrderIntent&, const store::Landed&)>;
+  void on_landed_late(LandedLate late) { landed_late_ = std::move(late); }
 
   // Starts the threads. Before it, records are accepted and wait. Call once.
   void start();
@@ -63,7 +70,7 @@ class DirectQueue final : public IntentQueue {
     std::vector<model::LaneRecord> records;
     std::vector<Confirm> confirms;                     // empty function: already called
     std::vector<std::chrono::nanoseconds> expires_at;  // ascending
-    std::size_t expired = 0;                           // this many confirmations were told unknown
+    std::size_t expired = 0;                           // of this many records the intents were told unknown
   };
   using BlockPtr = std::unique_ptr<Block>;
 
@@ -82,6 +89,7 @@ class DirectQueue final : public IntentQueue {
   IntentConsumer& consumer_;
   const base::Clock& clock_;
   const DirectQueueConfig config_;
+  LandedLate landed_late_;  // constant from start() on
 
   // Any thread.
   std::atomic<std::size_t> used_{0};      // reserved + accepted: what the capacity bounds
