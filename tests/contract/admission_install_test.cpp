@@ -1,4 +1,6 @@
 // Admission port: lanes are built from the store's rows, once, and never overwritten; units come and go by transfers.
+#include <fmt/format.h>
+
 #include "contract/admission_world.hpp"
 
 namespace seckill::test {

@@ -1,5 +1,7 @@
 // Admission port: requests and tickets. One admitted request is one ticket for ever (P4), the limit counts what a buyer
 // holds or owns (P3), and nothing is acknowledged before it is durable (P5).
+#include <fmt/format.h>
+
 #include "contract/admission_world.hpp"
 
 namespace seckill::test {

@@ -1,4 +1,6 @@
 // Admission port: stock. Nothing is oversold (P1), no unit is lost (P2), and none is stranded in another lane (P8).
+#include <fmt/format.h>
+
 #include "contract/admission_world.hpp"
 
 namespace seckill::test {
@@ -20,7 +22,7 @@ std::int64_t rush(World& world, int buyers, int threads, std::string_view round)
       while (!go) std::this_thread::yield();
       for (int i = t; i < buyers; i += threads) {
         const std::string who = fmt::format("{}-buyer-{}", round, i);
-        world.admission().admit(world.request(who, "r1"), [&](AdmitReply reply) {
+        world.admission().admit(world.request(who, "r1"), [&](const AdmitReply& reply) {
           if (reply.answer == PurchaseAnswer::admitted) ++admitted;
           EXPECT_TRUE(reply.answer == PurchaseAnswer::admitted || reply.answer == PurchaseAnswer::sold_out)
               << model::name(reply.answer);

@@ -1,5 +1,7 @@
 // Admission port: the item's terms. The lane judges by its own copy and clock, to the millisecond; edits reach every
 // lane; the early answer refuses only whom admission would refuse.
+#include <fmt/format.h>
+
 #include "contract/admission_world.hpp"
 
 namespace seckill::test {

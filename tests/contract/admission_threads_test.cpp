@@ -1,5 +1,7 @@
 // Admission port under many threads: purchases, repeats, cancels, payments, top-ups, reductions and edits at once.
 // Meant for the thread sanitizer as much as for the sums (P1, P2, P3, P8).
+#include <fmt/format.h>
+
 #include "contract/admission_world.hpp"
 
 namespace seckill::test {

@@ -2,6 +2,7 @@
 // mark.
 #include "admission/memory/mark_table.hpp"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 

@@ -1,6 +1,7 @@
 // The rules of a sale: what is sound, what an edit may change and when, and the phases of the half-open interval.
 #include "model/sale.hpp"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <limits>

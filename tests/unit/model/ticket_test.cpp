@@ -1,8 +1,11 @@
 // Tickets, ids, digests, money and answers: what crosses every boundary of the system.
 #include "model/ticket.hpp"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
+
+#include <algorithm>
 
 #include "model/money.hpp"
 #include "model/purchase.hpp"

@@ -1,4 +1,5 @@
 // The admin API over HTTP against the whole embedded shop: token, routes, problems, audit, reports.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "unit/ops/admin_shop.hpp"

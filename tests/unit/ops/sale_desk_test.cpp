@@ -1,5 +1,6 @@
 // Changes to sales and stock against the real store and lanes: seen at once (FS-53), never overwriting (FS-03), and
 // harmless to repeat, also after a restart.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "unit/ops/admin_shop.hpp"

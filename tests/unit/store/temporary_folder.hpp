@@ -1,8 +1,6 @@
 // A folder of a test's own, removed at its end.
 #pragma once
 
-#include <stdlib.h>
-
 #include <cstdlib>
 #include <filesystem>
 #include <string>
