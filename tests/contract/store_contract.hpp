@@ -29,6 +29,7 @@ class Place {
 struct Backend {
   std::string name;
   std::function<std::unique_ptr<Place>()> make_place;
+  // NOLINTNEXTLINE(readability-identifier-naming): the name by which GoogleTest finds it
   friend void PrintTo(const Backend& backend, std::ostream* out) { *out << backend.name; }
 };
 [[nodiscard]] std::vector<Backend> backends();

@@ -148,9 +148,7 @@ TEST_P(StoreSales, FS_68_ids_that_differ_in_case_or_space_are_distinct_everywher
   const Shop shop = a_shop(100, 1);
   ASSERT_TRUE(store().create_sale(a_sale("S1", {an_item("sku1", 8)}), by("sale.create")).has_value());
   std::vector<model::OrderIntent> intents;
-  for (const char* buyer : {"abc", "ABC", "abc ", " abc", "\xEF\xBD\x81\xEF\xBD\x82\xEF\xBD\x83",
-                            "\xC3\xA0"
-                            "bc"}) {
+  for (const char* buyer : {"abc", "ABC", "abc ", " abc", "\xEF\xBD\x81\xEF\xBD\x82\xEF\xBD\x83", "\u00E0bc"}) {
     for (const char* request : {"r", "R"}) {
       auto intent = shop.intent(buyer, request);
       intent.limit = 2;

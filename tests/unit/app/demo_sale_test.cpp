@@ -8,7 +8,7 @@
 namespace seckill::app {
 namespace {
 
-boost::json::object sample(std::vector<std::int64_t> totals, std::int64_t price = 990) {
+boost::json::object sample(const std::vector<std::int64_t>& totals, std::int64_t price = 990) {
   boost::json::array items;
   for (const std::int64_t total : totals) {
     items.push_back(boost::json::object{{"sku", "s" + std::to_string(items.size())},
