@@ -1,6 +1,7 @@
 // Admission port: random histories against a naive oracle, from one printed seed. After every step the lanes and the
 // oracle agree on every answer, every buyer's units and the sum of all units (P1, P2, P3, P4, P8).
 #include <fmt/format.h>
+#include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
 #include "contract/admission_world.hpp"

@@ -2,6 +2,12 @@
 // Meant for the thread sanitizer as much as for the sums (P1, P2, P3, P8).
 #include <fmt/format.h>
 
+#include <atomic>
+#include <map>
+#include <random>
+#include <set>
+#include <thread>
+
 #include "contract/admission_world.hpp"
 
 namespace seckill::test {
