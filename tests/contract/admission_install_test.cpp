@@ -1,6 +1,9 @@
 // Admission port: lanes are built from the store's rows, once, and never overwritten; units come and go by transfers.
 #include <fmt/format.h>
 
+#include <future>
+#include <thread>
+
 #include "contract/admission_world.hpp"
 
 namespace seckill::test {
@@ -105,6 +108,38 @@ TEST_P(AdmissionInstall, an_item_that_is_not_preloaded_is_refused) {
   world.store.spoil(world.item(), [](DeviceStore::ItemRows& rows) { rows.stock.lanes.clear(); });
   const std::unique_ptr<Engine> fresh = world.another();
   EXPECT_EQ(fresh->admission().install(world.sale, world.sale.items[0], world.store).error().code, base::Errc::refused);
+}
+
+TEST_P(AdmissionInstall, P6_an_end_during_an_install_is_sent_again) {
+  World world{GetParam(), {.total = 1}};
+  const model::Ticket ticket = world.ask("u1", "r").ticket->ticket;
+  const std::unique_ptr<Engine> fresh = world.another();
+  const auto release = [&] {
+    admission::LaneAck ack{};
+    fresh->admission().release(world.item(), ticket, [&](admission::LaneAck got) { ack = got; });
+    return ack;
+  };
+  std::promise<void> go_on;
+  std::promise<void> reading;
+  std::jthread slow_store{[&] {
+    world.store.spoil(world.item(), [&](DeviceStore::ItemRows&) {
+      reading.set_value();
+      go_on.get_future().wait();
+    });
+  }};
+  reading.get_future().wait();
+  std::jthread installer{
+      [&] { EXPECT_TRUE(fresh->admission().install(world.sale, world.sale.items[0], world.store)); }};
+  bool put_off = false;
+  for (int i = 0; i < 5'000 && !put_off; ++i) {  // until the install has begun
+    put_off = release() == admission::LaneAck::closed;
+    if (!put_off) std::this_thread::sleep_for(std::chrono::milliseconds{1});
+  }
+  EXPECT_TRUE(put_off) << "the install may have read the ticket before its end";
+  go_on.set_value();
+  installer.join();
+  EXPECT_EQ(release(), admission::LaneAck::applied);
+  EXPECT_EQ(fresh->admission().stock(world.item()).available, 1);
 }
 
 TEST_P(AdmissionInstall, an_end_of_an_item_that_is_not_in_memory_is_acknowledged) {

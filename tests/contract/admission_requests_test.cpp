@@ -295,6 +295,20 @@ TEST_P(AdmissionRequests, P6_a_ticket_that_cannot_land_fails_and_its_unit_is_on_
   world.expect_conserved();
 }
 
+TEST_P(AdmissionRequests, a_ticket_that_failed_meanwhile_is_no_reason_to_refuse) {
+  World world{GetParam(), {.total = 1}};
+  world.store.refuse_buyer("u1");
+  world.landing.hold(true);
+  std::future<AdmitReply> first = world.ask_later(world.request("u1", "r1"));
+  std::future<AdmitReply> second = world.ask_later(world.request("u1", "r2"));  // at his limit, if the first lands
+  world.landing.wait_for_offers(1);
+  world.landing.hold(false);
+  EXPECT_EQ(first.get().ticket->state, model::TicketState::failed);
+  const AdmitReply reply = second.get();
+  EXPECT_EQ(reply.answer, PurchaseAnswer::busy) << "asked again it is decided afresh";
+  EXPECT_TRUE(reply.own.empty());
+}
+
 TEST_P(AdmissionRequests, the_intent_carries_the_purchase_as_admitted) {
   World world{GetParam(), {.total = 8, .limit = 3, .price_minor = 1'234}};
   const std::string uuid = "0123abcd-4567-89ef-8123-456789abcdef";

@@ -43,6 +43,7 @@ TEST_P(AdmissionTerms, FS_72_the_sale_is_open_in_a_half_open_interval_to_the_mil
     EXPECT_EQ(at(end - 1, "b"), PurchaseAnswer::admitted);
     EXPECT_EQ(at(end, "c"), PurchaseAnswer::ended);
     EXPECT_EQ(early(world, "c"), PurchaseAnswer::ended);
+    EXPECT_EQ(early(world, "b"), std::nullopt) << "who has a ticket is never denied early";
     EXPECT_EQ(at(end + 1, "c"), PurchaseAnswer::ended);
   }
 }
