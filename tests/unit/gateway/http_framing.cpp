@@ -48,9 +48,7 @@ TEST(HttpFraming, FS_62_RefusesContentLengthTogetherWithTransferEncoding) {
 
 TEST(HttpFraming, FS_62_RefusesEveryTransferEncodingButOneChunked) {
   for (const char* value : {"gzip", "gzip, chunked", "chunked, gzip", "chunked, chunked", "xchunked", "chunked;q=1", "",
-                            "\"chunked\"", "identity", "chun ked", "chunked,", ",chunked",
-                            "\x0b"
-                            "chunked"}) {
+                            "\"chunked\"", "identity", "chun ked", "chunked,", ",chunked", "\vchunked"}) {
     expect_refused(with(std::string{"Transfer-Encoding: "} + value + "\r\n") + "0\r\n\r\n");
   }
   expect_refused(with("Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n") + "0\r\n\r\n");
