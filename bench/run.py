@@ -37,7 +37,8 @@ BARS = {
     "early_answer_ns": (None, False, "sold_out said before login, in process"),
     "install_1m_marks_s": (None, False, "lanes of 1 M winners built in memory"),
     "restart_ready_s": (5, False, "start to ready with 1 M winners"),
-    "landed_per_s_500": (37_000, True, "landing alone, groups of 500"),
+    "landed_groups_of_500_per_s": (None, True, "landing alone, one writer, groups of 500, all rows"),
+    "landed_groups_of_1_per_s": (None, True, "the same, one order a transaction"),
 }
 
 

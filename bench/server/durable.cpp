@@ -12,7 +12,7 @@
 namespace seckill::bench {
 namespace {
 
-constexpr unsigned peak_rate_most = 40'000;  // requests prepared for each second of the closed loop
+constexpr unsigned peak_rate_most = 50'000;  // requests prepared for each second of the closed loop
 constexpr unsigned connections = 256;
 constexpr int flushes = 500;
 
