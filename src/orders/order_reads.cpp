@@ -30,19 +30,18 @@ struct Question {
   OutcomeDone done;
 };
 
-// A row of another buyer, or of another item, answers exactly as no row does (FS-24).
-Outcome outcome_of(const Question& question, const store::Order& order) {
+}  // namespace
+
+Outcome outcome_of(const store::Order& order, const model::ItemKey& item, const model::BuyerId& buyer) {
   Outcome outcome;
-  outcome.ticket = question.ticket;
-  if (order.buyer != question.buyer || order.item != question.item) return outcome;
+  outcome.ticket = order.ticket;
+  if (order.buyer != buyer || order.item != item) return outcome;
   outcome.found = true;
   outcome.state = model::ticket_state(order.state);
   outcome.units = order.units;
   outcome.order = order;
   return outcome;
 }
-
-}  // namespace
 
 struct OrderReads::Impl {
   Impl(store::Store& store_in, admission::Admission& admission_in, std::size_t threads_in)
@@ -108,7 +107,7 @@ void OrderReads::Impl::read_loop() {
 void OrderReads::Impl::look_up(Question question) {
   const auto order = store.find_order(question.ticket);
   if (!order) return question.done(std::unexpected(order.error()));
-  if (*order) return question.done(outcome_of(question, **order));
+  if (*order) return question.done(outcome_of(**order, question.item, question.buyer));
   {
     const std::lock_guard lock{mutex};
     ++at_the_lane;
@@ -134,7 +133,7 @@ void OrderReads::Impl::judge_mark(Question question, base::Result<std::optional<
   if (!*mark) return question.done(std::move(outcome));
   const auto order = store.find_order(question.ticket);  // it may have landed between the two questions
   if (!order) return question.done(std::unexpected(order.error()));
-  if (*order) return question.done(outcome_of(question, **order));
+  if (*order) return question.done(outcome_of(**order, question.item, question.buyer));
   if ((*mark)->state == model::TicketState::failed) {
     outcome.found = true;
     outcome.state = model::TicketState::failed;

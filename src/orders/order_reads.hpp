@@ -23,6 +23,10 @@ struct Outcome {
   std::optional<store::Order> order;  // the row; empty while queued, and for a failure that could not be recorded
 };
 
+// What a row says to `buyer` about `item`. A row of another buyer, or of another item, answers exactly as no row does
+// (FS-24). Pure.
+[[nodiscard]] Outcome outcome_of(const store::Order& order, const model::ItemKey& item, const model::BuyerId& buyer);
+
 // Every `done` below is called exactly once: from a reader thread, or inside the call when the question is refused
 // (Errc::limit: too many wait; Errc::unavailable: not running). It must be quick and must not block.
 class OrderReads {

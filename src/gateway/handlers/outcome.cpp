@@ -20,6 +20,18 @@ void tell_outcome(BuyerContext& context, const model::ItemKey& item, const model
                               });
 }
 
+// An ended sale without lanes: every ticket it ever had is in the store, so no row means no record.
+void tell_from_store(BuyerContext& context, const model::ItemKey& item, const model::BuyerId& buyer,
+                     const model::Ticket& ticket, Exchange exchange) {
+  context.parts.reads.find(ticket, [item, buyer, exchange = std::move(exchange)](
+                                       const base::Result<std::optional<store::Order>>& order) mutable {
+    if (!order) return refuse_unavailable(exchange);
+    const orders::Outcome outcome = *order ? orders::outcome_of(**order, item, buyer) : orders::Outcome{};
+    if (!outcome.found) return exchange.refuse(Refusal::no_record);
+    exchange.send_json(outcome_json(outcome));
+  });
+}
+
 // For an item whose lanes are not here: its ticket can still be computed when the store knows its lanes.
 void derive_and_tell(BuyerContext& context, const ViewAnswer& known, const model::ItemKey& item,
                      const model::BuyerId& buyer, const model::RequestId& request_id, Exchange exchange) {
@@ -30,6 +42,9 @@ void derive_and_tell(BuyerContext& context, const ViewAnswer& known, const model
   const model::LaneIndex lane = model::lane_of(buyer.view(), found->lanes);
   const model::Ticket ticket =
       model::derive_ticket(known.view->sale().ticket_key, item, buyer, request_id.view(), lane);
+  if (known.view->phase(context.parts.clock.now_utc()) == model::Phase::ended) {
+    return tell_from_store(context, item, buyer, ticket, std::move(exchange));
+  }
   tell_outcome(context, item, buyer, ticket, std::move(exchange));
 }
 

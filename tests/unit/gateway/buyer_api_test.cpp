@@ -152,6 +152,9 @@ TEST(BuyerApi, AnEndedSaleWithoutLanesStillKnowsItsBuyers) {
   EXPECT_EQ(shop.buy("alice", "r2").text("reason"), "ended");
   EXPECT_EQ(shop.buy("bob", "r1").text("reason"), "ended");
   EXPECT_EQ(shop.get(std::string{gizmo_path} + "/purchases?request_id=r1", shop.login("alice")).text("ticket"), ticket);
+  const Answer never = shop.get(std::string{gizmo_path} + "/purchases?request_id=r9", shop.login("alice"));
+  EXPECT_EQ(never.text("reason"), "no_record") << "the store is whole: nobody has to ask for ever";
+  EXPECT_EQ(shop.get(std::string{gizmo_path} + "/purchases?request_id=r1", shop.login("bob")).body, never.body);
   const Answer mine = shop.get("/api/v1/sales/g1/me", shop.login("alice"));
   ASSERT_EQ(mine.status, 200) << mine.body;
   EXPECT_EQ(std::string_view{mine.json.at("items").at(0).at("tickets").at(0).at("ticket").as_string()}, ticket);
