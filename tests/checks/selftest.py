@@ -125,7 +125,7 @@ class Checks(unittest.TestCase):
         self.broken(style.check, "leftover", web__shop__a_dot_js="// TODO\n")
 
     def test_style_finds_paths_of_one_machine(self):
-        for line in ("/home/joe/x", "open('/root/x')", "see `/work/x`"):
+        for line in ("/home/joe/x", "open('/Users/x')", "see `/mnt/x`"):
             self.broken(style.check, "path of one machine", docs__a_dot_md=line + "\n")
 
     def test_style_finds_a_default_in_a_switch_over_an_enum_of_ours(self):

@@ -11,7 +11,7 @@ FILE_LINES_MAX = 400
 EMPTY_NAME = re.compile(r"\b(?:class|struct|enum|enum class|namespace|concept|using)\s+(\w*(?:Manager|Helper|Util|Utils)|\w*_(?:manager|helper|util|utils))\b")
 EMPTY_FILE = re.compile(r"(^|_)(manager|helper|helpers|util|utils|misc|common)(_|\.|$)")
 LEFTOVER = re.compile(r"\b(TODO|FIXME|XXX|HACK)\b|^\s*#\s*if\s+0\b")
-MACHINE_PATH = re.compile(r"(?<![\w./:}\-])/(?:home|root|work|Users)/\w")
+MACHINE_PATH = re.compile(r"(?<![\w./:}\-])/(?:home|root|Users|mnt)/\w")
 SWITCH_DEFAULT = re.compile(r"^\s*default\s*:")
 # Our enums are the ones whose type is in PascalCase; characters, numbers, errno and libraries' enums are open sets.
 CASE_OF_OURS = re.compile(r"^\s*case\s+(?:\w+::)*[A-Z]\w*[a-z]\w*::\w+\s*:")
