@@ -5,20 +5,14 @@
 #include <algorithm>
 #include <boost/json/array.hpp>
 
+#include "base/json.hpp"
+
 namespace seckill::app {
 namespace {
 
+using base::number_of;
+using base::text_of;
 using boost::json::object;
-
-std::string text_of(const object& from, const char* key) {
-  const auto* value = from.if_contains(key);
-  if (value == nullptr || !value->is_string()) return {};
-  return {value->get_string().data(), value->get_string().size()};
-}
-std::int64_t number_of(const object& from, const char* key) {
-  const auto* value = from.if_contains(key);
-  return value != nullptr && value->is_int64() ? value->get_int64() : 0;
-}
 
 // `units` in the proportions of `weights`, at least one each; the sum is exact. Requires: units >= weights.size().
 std::vector<std::int64_t> share_out(std::int64_t units, const std::vector<std::int64_t>& weights) {

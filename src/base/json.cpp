@@ -79,4 +79,15 @@ Result<boost::json::value> parse_json(std::string_view text) {
   }
 }
 
+std::string text_of(const boost::json::object& from, std::string_view key) {
+  const auto* value = from.if_contains({key.data(), key.size()});
+  if (value == nullptr || !value->is_string()) return {};
+  return {value->get_string().data(), value->get_string().size()};
+}
+
+std::int64_t number_of(const boost::json::object& from, std::string_view key) noexcept {
+  const auto* value = from.if_contains({key.data(), key.size()});
+  return value != nullptr && value->is_int64() ? value->get_int64() : 0;
+}
+
 }  // namespace seckill::base

@@ -11,17 +11,10 @@
 namespace seckill::rehearse {
 namespace {
 
+using base::number_of;
+using base::text_of;
 using boost::json::object;
 
-std::string text_of(const object& from, const char* key) {
-  const auto* value = from.if_contains(key);
-  if (value == nullptr || !value->is_string()) return {};
-  return {value->get_string().data(), value->get_string().size()};
-}
-std::int64_t number_of(const object& from, const char* key) {
-  const auto* value = from.if_contains(key);
-  return value != nullptr && value->is_int64() ? value->get_int64() : 0;
-}
 bool flag_of(const object& from, const char* key) {
   const auto* value = from.if_contains(key);
   return value != nullptr && value->is_bool() && value->get_bool();

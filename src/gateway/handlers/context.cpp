@@ -2,6 +2,14 @@
 
 namespace seckill::gateway {
 
+std::optional<model::BuyerId> pass_login(BuyerContext& context, const Glance& glance, Exchange& exchange) {
+  const auto confirmed = context.login.confirm(glance);
+  if (!context.filters.refuses(Filter::login, !confirmed)) return *confirmed;  // the login filter is always enforced
+  const bool expired = confirmed.error() == TokenFault::expired;
+  exchange.refuse(expired ? Refusal::session_expired : Refusal::unauthorized);
+  return std::nullopt;
+}
+
 std::optional<model::BuyerId> logged_in_buyer(BuyerContext& context, const http::Request& request, Exchange& exchange) {
   Glance glance;
   context.login.glance(request.authorization, glance);
@@ -11,16 +19,10 @@ std::optional<model::BuyerId> logged_in_buyer(BuyerContext& context, const http:
     switch (place.filter) {
       case Filter::phase:
       case Filter::buyer_bucket: break;  // purchases only
-      case Filter::login: {
-        const auto confirmed = context.login.confirm(glance);
-        if (context.filters.refuses(Filter::login, !confirmed)) {
-          const bool expired = confirmed.error() == TokenFault::expired;
-          exchange.refuse(expired ? Refusal::session_expired : Refusal::unauthorized);
-          return std::nullopt;
-        }
-        buyer = *confirmed;
+      case Filter::login:
+        buyer = pass_login(context, glance, exchange);
+        if (!buyer) return std::nullopt;
         break;
-      }
       case Filter::buyer_calls:
         if (context.filters.refuses(Filter::buyer_calls,
                                     !context.call_bucket.take(buyer->view(), exchange.started()))) {

@@ -78,6 +78,9 @@ class Exchange {
   Language language_;
 };
 
+// The login filter: the buyer whose token was glanced at, or nullopt when `exchange` was answered 401.
+[[nodiscard]] std::optional<model::BuyerId> pass_login(BuyerContext& context, const Glance& glance, Exchange& exchange);
+
 // Walks the filters for every logged-in request but a purchase: the buyer, or nullopt when `exchange` was answered.
 [[nodiscard]] std::optional<model::BuyerId> logged_in_buyer(BuyerContext& context, const http::Request& request,
                                                             Exchange& exchange);

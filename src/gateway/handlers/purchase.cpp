@@ -44,16 +44,10 @@ std::optional<model::BuyerId> pass_filters(BuyerContext& context, const http::Re
         }
         break;
       }
-      case Filter::login: {
-        const auto confirmed = context.login.confirm(glance);
-        if (context.filters.refuses(Filter::login, !confirmed)) {
-          const bool expired = confirmed.error() == TokenFault::expired;
-          exchange.refuse(expired ? Refusal::session_expired : Refusal::unauthorized);
-          return std::nullopt;
-        }
-        buyer = *confirmed;
+      case Filter::login:
+        buyer = pass_login(context, glance, exchange);
+        if (!buyer) return std::nullopt;
         break;
-      }
       case Filter::buyer_bucket: {
         const bool taken = context.purchase_bucket.take(buyer->view(), exchange.started());
         if (context.filters.refuses(Filter::buyer_bucket, !taken)) {
