@@ -1,0 +1,120 @@
+// What cluster mode asks of the store beyond Store: who leads, which generation of a lane is true and on which server,
+// and which transfers between lanes stand. Engines: MySQL/MariaDB and the simulator's store; embedded mode, being one
+// process, needs none of it.
+//
+// Every method is one transaction and blocks; on an Error nothing was written (Errc::timeout excepted: unknown). A
+// method that touches a lane locks its stock row first, lanes ascending (DESIGN §4.2), so each landing batch is wholly
+// before or wholly after a rebuild.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "base/result.hpp"
+#include "store/store.hpp"
+
+namespace seckill::store {
+
+// Who admits into a lane. Stored by number.
+enum class LaneState : std::uint8_t {
+  lane = 1,    // the lane itself
+  store = 2,   // the landing (admission by database)
+  closed = 3,  // nobody; a landing still takes intents of the row's own generation
+};
+
+// A stock row with what fences its lane.
+struct LaneAuthorityRow {
+  LaneRow row;
+  LaneState state = LaneState::lane;
+  std::string run_id;  // the server it was installed on
+  std::string replication_id;
+};
+
+// What a node copies each second: all it needs to call admit, and to refuse early.
+struct ItemAuthority {
+  model::Sale sale;  // terms of every item; the ticket key
+  std::int64_t pool = 0;
+  std::vector<LaneAuthorityRow> lanes;  // ascending; empty before preload
+  LaneState wanted = LaneState::lane;   // what the mode switch asks the lanes to be: lane or store
+};
+
+struct Lease {
+  std::uint64_t token = 0;  // raised whenever the holder changes: fences what an older holder does late
+  base::UtcMs until = 0;    // by the store's clock
+};
+
+// A transfer between two lanes (or a lane and the pool) with the generation each was read at.
+struct LaneTransfer {
+  std::string id;
+  model::ItemKey item;
+  std::int32_t from = model::StockTransfer::pool;
+  std::int32_t to = model::StockTransfer::pool;
+  std::int64_t units = 0;
+  model::Generation from_generation = 0;  // ignored for the pool
+  model::Generation to_generation = 0;
+};
+enum class TransferState : std::uint8_t { open = 1, closed = 2, abandoned = 3 };
+enum class TransferResult : std::uint8_t {
+  done,       // written now, or the same was written before
+  abandoned,  // the id is abandoned: its units never moved and never will
+  committed,  // (abandon only) the id was committed: its units have moved
+  stale,      // a lane is of another generation, or not in state `lane`: nothing moved
+  refused,    // the source row has fewer units than the transfer: nothing moved
+};
+
+// A lane as one rebuild transaction read it, already under its new generation and closed.
+struct RebuiltLane {
+  model::Generation generation = 1;
+  ledger::LaneStock stock;
+  std::vector<TicketRow> tickets;  // every ticket of the lane: live and parked ones hold, ended ones are remembered
+};
+
+class LaneAuthority {
+ public:
+  virtual ~LaneAuthority() = default;
+
+  // One consistent reading. not_found.
+  virtual base::Result<ItemAuthority> item_authority(const model::ItemKey& item) = 0;
+  // Sets what the item's lanes shall be (mode switch): LaneState::lane or store. The leader does it by rebuilds.
+  virtual base::Status want_state(const model::ItemKey& item, LaneState wanted, const AuditEntry& audit) = 0;
+
+  // --- who leads ---
+  // Takes or renews the lease `name` for `holder` for `ttl` by the store's clock. nullopt: somebody else has it.
+  virtual base::Result<std::optional<Lease>> acquire_lease(const std::string& name, const std::string& holder,
+                                                           std::chrono::milliseconds ttl) = 0;
+
+  // --- closing and rebuilding: `token` must be the current one of lease "leader", else Errc::stale ---
+  // Any node may close what it found foreign or missing, for the generation it saw; of another generation: nothing
+  // happens. Only the leader opens again, so this needs no token.
+  virtual base::Status report_lane(const model::ItemKey& item, model::LaneIndex lane, model::Generation generation,
+                                   const std::string& why) = 0;
+  virtual base::Status close_lane(const model::ItemKey& item, model::LaneIndex lane, std::uint64_t token) = 0;
+  // Locks the row, raises the generation, leaves it closed, closes committed open transfers into it (their units are in
+  // its row), and reads every ticket of the lane.
+  virtual base::Result<RebuiltLane> rebuild_lane(const model::ItemKey& item, model::LaneIndex lane,
+                                                 std::uint64_t token) = 0;
+  // The rebuilt lane of `generation` stands: `to` lane (installed on that server) or store. Errc::stale also when the
+  // row is of another generation.
+  virtual base::Status open_lane(const model::ItemKey& item, model::LaneIndex lane, model::Generation generation,
+                                 LaneState to, const std::string& run_id, const std::string& replication_id,
+                                 std::uint64_t token) = 0;
+
+  // --- transfers ---
+  // Moves the stock rows and writes the row `open`, conditional on both generations and on state `lane`. Once an id.
+  virtual base::Result<TransferResult> commit_transfer(const LaneTransfer& transfer) = 0;
+  // Writes the row `abandoned` unless the id is committed: the store's key decides between the two.
+  virtual base::Result<TransferResult> abandon_transfer(const LaneTransfer& transfer) = 0;
+  // open → closed. Harmless to repeat.
+  virtual base::Status close_transfer(const std::string& id) = 0;
+  // The stored state of an id; nullopt: neither committed nor abandoned.
+  virtual base::Result<std::optional<TransferState>> transfer_state(const std::string& id) = 0;
+  // Committed transfers of the item that are not closed.
+  virtual base::Result<std::vector<LaneTransfer>> open_transfers(const model::ItemKey& item) = 0;
+};
+
+}  // namespace seckill::store
