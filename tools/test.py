@@ -19,7 +19,7 @@ import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-CHECKS = ("selftest", "layers", "beast", "style", "docs", "notices", "format")
+CHECKS = ("selftest", "layers", "beast", "style", "docs", "notices", "cases", "format")
 SYSTEM_SECONDS_MAX = 20 * 60
 FAST_SECONDS_MAX = 10 * 60
 
@@ -107,7 +107,10 @@ def system(build: Path, tally: Tally) -> None:
         return
     say("== black-box tests")
     environment = os.environ | {"SECKILL_BINARY": str(binary.resolve())}
-    process = subprocess.Popen([sys.executable, "-u", runner, "--binary", str(binary.resolve())], cwd=ROOT,
+    results = build.resolve() / "results"
+    results.mkdir(parents=True, exist_ok=True)
+    process = subprocess.Popen([sys.executable, "-u", runner, "--binary", str(binary.resolve()), "--results",
+                                str(results / "system.json")], cwd=ROOT,
                                env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                stderr=subprocess.STDOUT, start_new_session=True)
     try:

@@ -8,6 +8,7 @@ import unittest
 from pathlib import Path
 
 import beast
+import cases
 import docs
 import format as house_format
 import layers
@@ -27,6 +28,8 @@ GOOD = {
                                        "pkg_check_modules(SQLITE3 REQUIRED IMPORTED_TARGET sqlite3>=3.40)\n",
     "tools/packages/build": "# a comment\nlibssl-dev\n",
     "docs/dependencies.md": "| name | why |\n|---|---|\n| OpenSSL | TLS (`libssl-dev`) |\n| sqlite3 | store |\n",
+    "tests/cases.txt": "# id | words\nFS-01 + | two buyers\nFS-02 - | twice\n",
+    "tests/unit/a_test.cpp": "// What is tested.\nTEST(Stock, FS_01_the_last_unit) {}\n",
     "THIRD_PARTY_NOTICES.md": "| name | licence |\n|---|---|\n| OpenSSL | Apache-2.0 |\n| sqlite3 | public domain |\n",
 }
 
@@ -53,7 +56,7 @@ class Checks(unittest.TestCase):
 
     def test_a_clean_tree_passes_every_check(self):
         with tree() as root:
-            for check in (layers, beast, style, docs, notices, house_format):
+            for check in (layers, beast, style, docs, notices, cases, house_format):
                 self.assertEqual(check.check(root), [], check.__name__)
 
     def test_layers_finds_an_include_that_points_right(self):
@@ -152,6 +155,11 @@ class Checks(unittest.TestCase):
         self.broken(notices.check, "fmt has no row in docs", cmake__SeckillDependencies_dot_cmake=more)
         self.broken(notices.check, "sqlite3 has no row in THIRD", THIRD_PARTY_NOTICES_dot_md="| OpenSSL | x |\n")
         self.broken(notices.check, "`new-dev` is not named", tools__packages__build="libssl-dev\nnew-dev\n")
+
+    def test_cases_finds_a_claim_without_a_test_and_a_test_without_a_claim(self):
+        self.broken(cases.check, "no test is named", tests__unit__a_test_dot_cpp="// What is tested.\nTEST(A, b) {}\n")
+        self.broken(cases.check, "is not claimed", tests__unit__b_test_dot_cpp="// x\nTEST_P(A, FS_02_b) {}\n")
+        self.broken(cases.check, "is not listed", tests__system__test_a_dot_py="class A:\n    def test_FS_09_b(self):\n")
 
 
 if __name__ == "__main__":
