@@ -5,7 +5,7 @@ SHELL := /bin/sh
 .SHELLFLAGS := -eu -c
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-web demo run test check bench format tsan clean
+.PHONY: help setup setup-web demo run test check bench format tsan clean proof-report
 
 ARGS ?=
 # Debian's own interpreter where there is one: the packages of tools/packages/ belong to it.
@@ -50,6 +50,9 @@ tsan: ## the fast tests under ThreadSanitizer
 	@$(SETUP_QUIETLY) build test
 	@tools/build.sh tsan fast_tests
 	@exec ctest --test-dir build/tsan --output-on-failure -L fast $(ARGS)
+
+proof-report: ## write docs/proof.md from the last test results and the records of longer runs
+	@exec $(PYTHON) tools/proof_report.py $(ARGS)
 
 format: ## rewrite the C++ files in the house format
 	@git ls-files -co --exclude-standard 'src/*.cpp' 'src/*.hpp' 'tests/*.cpp' 'tests/*.hpp' 'bench/*.cpp' 'bench/*.hpp' \
