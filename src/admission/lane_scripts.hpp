@@ -4,7 +4,9 @@
 //
 // Every answer comes by callback, exactly once, quickly, from any thread, possibly before the call returns. An Error
 // says what is known of the call: Errc::unavailable = it was not executed; Errc::timeout = unknown, it may have been or
-// may still be. Neither says anything about the lane. No method blocks.
+// may still be. Neither says anything about the lane. Where an answer has no LaneCode, Errc::stale = foreign. No method
+// blocks. A call that timed out may be executed after later calls that went by another connection: every step is
+// therefore harmless when it comes late or twice.
 //
 // Fencing: `LaneServer` is the server the caller believes the lane is on. A connection to a server with another run id
 // or replication id refuses the call unexecuted (LaneCode::foreign): after a failover or restart a lane may be an old
@@ -90,7 +92,7 @@ struct LaneReading {
   model::Generation generation = 0;
   bool open = false;
   ledger::LaneStock stock;
-  std::uint64_t epoch = 0;  // raised by everything that raises available: two equal readings saw the same lane
+  std::uint64_t epoch = 0;  // raised by everything that raises available and by every install, never falls back
   std::int64_t marks = 0;   // buyers with a mark
   std::int64_t open_intents = 0;
   base::UtcMs oldest_open_intent = 0;  // admitted_at of the oldest, 0 when none
@@ -131,6 +133,9 @@ struct InstallPlan {
   std::uint64_t tickets = 0;  // how many will be handed over; open checks it
 };
 
+// How long a lane remembers the id of a closed transfer.
+inline constexpr std::int64_t transfer_memory_ms = 60'000;
+
 template <typename T>
 using LaneAnswer = std::move_only_function<void(base::Result<T>)>;
 
@@ -144,13 +149,18 @@ class LaneScripts {
   virtual void admit(const LaneKey& lane, const LaneServer& server, model::Generation generation,
                      std::vector<LaneAsk> asks, LaneAnswer<LaneDecisions> answer) = 0;
   // These tickets' intents are known durable elsewhere: out of the stream, marks `published`. Unknown ones are skipped.
+  // Also in a closed lane; `closed` only when it is missing.
   virtual void confirm_published(const LaneKey& lane, const LaneServer& server, std::vector<model::Ticket> tickets,
                                  LaneAnswer<LaneCode> answer) = 0;
-  // Claims up to `count` intents that nobody has claimed for `age_ms`, so that nodes don't all republish one.
+  // Claims up to `count` intents that nobody has claimed for `age_ms`, so that nodes don't all republish one; who was
+  // admitted has just claimed his. Also in a closed lane: what is open there was perhaps acknowledged on the strength
+  // of wait_replicas(), so a rebuild has it published before install_begin empties the lane (P5). A missing lane has
+  // none.
   virtual void claim_intents(const LaneKey& lane, const LaneServer& server, std::int64_t age_ms, std::size_t count,
                              LaneAnswer<std::vector<model::OrderIntent>> answer) = 0;
   // Intents made again from live marks admitted before `before`, published or not, by cursor (0 = start; the answer's
-  // `next` 0 = end): what republishes when a broker lost its content.
+  // `next` 0 = end; a page may be empty before it): what republishes when a broker lost its content. Tickets that the
+  // lane knows to be in the store (installed from its rows, or posted) are left out. Also in a closed lane.
   struct MarkPage {
     std::vector<model::OrderIntent> intents;
     std::uint64_t next = 0;
@@ -163,10 +173,12 @@ class LaneScripts {
                              LaneAnswer<LaneCode> answer) = 0;
 
   // --- looking ---
+  // Of any lane that is there, open or not.
   virtual void read(const LaneKey& lane, const LaneServer& server, LaneAnswer<LaneReading> answer) = 0;
   struct FoundTickets {
-    LaneCode code = LaneCode::closed;  // `done` or why it is not known
-    std::vector<TicketView> tickets;   // all of the buyer, ended ones too
+    LaneCode code = LaneCode::closed;             // `done` or why it is not known
+    std::vector<TicketView> tickets;              // all of the buyer, ended ones too
+    std::vector<model::OrderIntent> unpublished;  // of the live ones whose intent is not known durable elsewhere (P5)
   };
   virtual void buyer_tickets(const LaneKey& lane, const LaneServer& server, const model::BuyerId& buyer,
                              LaneAnswer<FoundTickets> answer) = 0;
@@ -178,16 +190,19 @@ class LaneScripts {
                     LaneAnswer<LaneCode> answer) = 0;
 
   // --- transfers: each once per id, remembered until close_transfer ---
-  // Takes up to `units` free units. refused: none are free (nothing remembered).
+  // Takes up to `units` free units. refused: none are free (nothing remembered). Requires: transfer.units ≥ 1.
   virtual void debit(const LaneKey& lane, const LaneServer& server, model::Generation generation,
                      const LaneTransferRecord& transfer, LaneAnswer<LaneDebit> answer) = 0;
-  // Gives a debit back because its store row says `abandoned`. Once: the record stays, as a debit of 0 units.
+  // Gives a debit back because its store row says `abandoned`. Once: the record stays, as a debit of 0 units; so it
+  // does when there was none, lest the debit itself come late.
   virtual void undo_debit(const LaneKey& lane, const LaneServer& server, const std::string& id,
                           LaneAnswer<LaneCode> answer) = 0;
   // Adds the units of a committed store row. stale: a rebuild has them already.
   virtual void credit(const LaneKey& lane, const LaneServer& server, model::Generation generation,
                       const LaneTransferRecord& transfer, LaneAnswer<LaneCode> answer) = 0;
-  // Forgets the record: the store's row is closed or abandoned and this lane's part is done.
+  // Forgets the record: the store's row is closed or abandoned and this lane's part is done. No reading shows it any
+  // more, but its id stays spent for transfer_memory_ms of the lane server's clock, lest a credit or debit come late.
+  // So no connection may deliver a call later than that.
   virtual void close_transfer(const LaneKey& lane, const LaneServer& server, const std::string& id,
                               LaneAnswer<LaneCode> answer) = 0;
 
@@ -196,15 +211,21 @@ class LaneScripts {
   virtual void configure(const LaneKey& lane, const LaneServer& server, const model::ItemTerms& terms,
                          LaneAnswer<LaneCode> answer) = 0;
   // Takes an intent of an older generation into this lane: limit and stock only (phase, price and limit version are the
-  // intent's). Idempotent by ticket.
+  // intent's; how many tickets a buyer may have is the lane's). Idempotent by ticket. The intent enters the stream like
+  // an admitted one, so that it lands although its first message is lost. stale: the intent's generation is the newer.
   virtual void adopt(const LaneKey& lane, const LaneServer& server, const model::OrderIntent& intent,
                      LaneAnswer<AdoptReply> answer) = 0;
-  // Closes a lane of this generation or an older one. stale: it is of a newer generation.
+  // Closes a lane of this generation or an older one, for good: a closed generation is never opened or installed again.
+  // Its marks and intents stay. A missing lane is closed. stale: it is of a newer generation, or of this one by a later
+  // leader.
   virtual void close(const LaneKey& lane, const LaneServer& server, model::Generation generation, LeaderToken leader,
                      LaneAnswer<LaneCode> answer) = 0;
   // begin empties the lane and leaves it closed; batches add tickets (each once); open opens it when all are there.
-  // stale: the lane is of a higher generation, or of this one by a later leader. An open lane of this generation by the
-  // same leader answers `done` to all three. refused (open): tickets are missing, begin again.
+  // stale: the lane is of a higher generation, or of this one by a later leader, or of this one and open by another
+  // leader or closed since: read the store again. A later leader's begin takes over an install of this generation. An
+  // open lane of this generation by the same leader answers `done` to all three. refused (batch): begin is missing, or
+  // a ticket comes with other content; refused (open): begin or tickets are missing or their sums are not the plan's.
+  // After refused: begin again.
   virtual void install_begin(const LaneKey& lane, const LaneServer& server, const InstallPlan& plan,
                              LaneAnswer<LaneCode> answer) = 0;
   virtual void install_batch(const LaneKey& lane, const LaneServer& server, const InstallPlan& plan,
