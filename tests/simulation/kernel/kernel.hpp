@@ -97,11 +97,14 @@ class Kernel {
   [[nodiscard]] std::vector<std::string> story() const;
 
   [[nodiscard]] std::uint64_t events_run() const noexcept;
+  // A digest of everything that happened so far: two runs of one seed have the same.
+  [[nodiscard]] std::uint64_t fingerprint() const noexcept;
+
+  struct Impl;  // the kernel's own files only
 
  private:
   friend class Node;
   void wait_until_ready(std::move_only_function<void(std::move_only_function<void()>)> begin);
-  struct Impl;
   std::unique_ptr<Impl> impl_;
 };
 
@@ -127,6 +130,7 @@ class Node {
  private:
   friend class Kernel;
   Node(Kernel& kernel, std::string name);
+  void die() noexcept;
   struct Impl;
   std::unique_ptr<Impl> impl_;
 
