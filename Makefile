@@ -5,7 +5,7 @@ SHELL := /bin/sh
 .SHELLFLAGS := -eu -c
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-web demo run test check bench format tsan clean proof-report
+.PHONY: help setup setup-web demo run test check bench format tsan mutants fuzz clean proof proof-report
 
 ARGS ?=
 # Debian's own interpreter where there is one: the packages of tools/packages/ belong to it.
@@ -51,8 +51,21 @@ tsan: ## the fast tests under ThreadSanitizer
 	@tools/build.sh tsan fast_tests
 	@exec ctest --test-dir build/tsan --output-on-failure -L fast $(ARGS)
 
+proof: ## check the protocol models with spin, and that every named mistake in them breaks a promise
+	@$(SETUP_QUIETLY) proof
+	@exec $(PYTHON) proof/run.py $(ARGS)
+
 proof-report: ## write docs/proof.md from the last test results and the records of longer runs
 	@exec $(PYTHON) tools/proof_report.py $(ARGS)
+
+fuzz: ## hostile input for MINUTES=m (10) over all harnesses; MERGE=1 keeps new seeds, RECORD=1 notes the minutes
+	@$(SETUP_QUIETLY) build test
+	@tools/build.sh fuzz fuzzers
+	@exec $(PYTHON) tools/fuzz.py $(if $(MINUTES),--minutes $(MINUTES)) $(if $(MERGE),--merge) $(if $(RECORD),--record) $(ARGS)
+
+mutants: ## break the product on purpose, line by line, and see that a test notices; SLICE=i/n ONLY=name FRESH=1
+	@$(SETUP_QUIETLY) build test
+	@exec $(PYTHON) tools/mutants.py $(if $(SLICE),--slice $(SLICE)) $(if $(ONLY),--only '$(ONLY)') $(if $(FRESH),--fresh) $(ARGS)
 
 format: ## rewrite the C++ files in the house format
 	@git ls-files -co --exclude-standard 'src/*.cpp' 'src/*.hpp' 'tests/*.cpp' 'tests/*.hpp' 'bench/*.cpp' 'bench/*.hpp' \

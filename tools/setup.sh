@@ -1,6 +1,6 @@
 #!/bin/sh
 # Installs Debian packages for the named groups (files of tools/packages), after saying what and how many megabytes.
-# Usage: tools/setup.sh build [test] [bench] [web]
+# Usage: tools/setup.sh build [test] [bench] [proof] [web]
 #   YES=1 skips the question; without a terminal there is no question either. Without root it prints the line to run.
 #   QUIET=1 says nothing when all is installed. It installs by name only and neither enables nor starts a service.
 # Exit: 0 all installed, 1 not (the last line says what to do).
@@ -12,7 +12,7 @@ say() { printf '%s\n' "$*"; }
 stop() { printf 'setup: %s\n' "$*" >&2; exit 1; }
 
 for group in "$@"; do
-  [ -r "$here/packages/$group" ] || stop "there is no package group '$group' (tools/packages: build, test, bench, web)."
+  [ -r "$here/packages/$group" ] || stop "there is no package group '$group' (tools/packages: build, test, bench, proof, web)."
 done
 wanted=$(cd "$here/packages" && sed -e 's/#.*//' -e '/^ *$/d' "$@" | sort -u)
 
