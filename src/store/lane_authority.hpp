@@ -26,6 +26,9 @@ enum class LaneState : std::uint8_t {
   store = 2,   // the landing (admission by database)
   closed = 3,  // nobody; a landing still takes intents of the row's own generation
 };
+// What Store::land does by them: an intent of another generation is `superseded` in every state; of the row's own it is
+// landed in `lane` and `closed`; in `store` it is decided there, limit (units, tickets) before stock: ordered, or a row
+// failed(limit_reached | sold_out) without a release, because no lane holds anything for it.
 
 // A stock row with what fences its lane.
 struct LaneAuthorityRow {
@@ -43,8 +46,11 @@ struct ItemAuthority {
   LaneState wanted = LaneState::lane;   // what the mode switch asks the lanes to be: lane or store
 };
 
+// The lease of the node that closes, rebuilds and opens lanes.
+inline constexpr const char* leader_lease = "leader";
+
 struct Lease {
-  std::uint64_t token = 0;  // raised whenever the holder changes: fences what an older holder does late
+  std::uint64_t token = 0;  // raised when the holder changes or the lease had run out: fences what came before it
   base::UtcMs until = 0;    // by the store's clock
 };
 
@@ -60,11 +66,11 @@ struct LaneTransfer {
 };
 enum class TransferState : std::uint8_t { open = 1, closed = 2, abandoned = 3 };
 enum class TransferResult : std::uint8_t {
-  done,       // written now, or the same was written before
-  abandoned,  // the id is abandoned: its units never moved and never will
-  committed,  // (abandon only) the id was committed: its units have moved
-  stale,      // a lane is of another generation, or not in state `lane`: nothing moved
-  refused,    // the source row has fewer units than the transfer: nothing moved
+  done,       // (commit) the units have moved, now or under this id before
+  abandoned,  // (both) the id is abandoned, now or before: its units never moved and never will
+  committed,  // (abandon) the id was committed before: its units have moved
+  stale,      // (commit) a lane is of another generation, or not in state `lane`: nothing moved
+  refused,    // (commit) the source row has fewer units than the transfer: nothing moved
 };
 
 // A lane as one rebuild transaction read it, already under its new generation and closed.
@@ -78,19 +84,24 @@ class LaneAuthority {
  public:
   virtual ~LaneAuthority() = default;
 
-  // One consistent reading. not_found.
+  // Every method: Errc::not_found when the item, or the lane it names, does not exist.
+
+  // One consistent reading.
   virtual base::Result<ItemAuthority> item_authority(const model::ItemKey& item) = 0;
-  // Sets what the item's lanes shall be (mode switch): LaneState::lane or store. The leader does it by rebuilds.
+  // Sets what the item's lanes shall be (mode switch): LaneState::lane or store, else Errc::invalid. The leader does it
+  // by rebuilds. Repeating changes nothing and is not audited again.
   virtual base::Status want_state(const model::ItemKey& item, LaneState wanted, const AuditEntry& audit) = 0;
 
   // --- who leads ---
   // Takes or renews the lease `name` for `holder` for `ttl` by the store's clock. nullopt: somebody else has it.
+  // `holder` names one life of one process: a restarted node that used its old name would share its token with what
+  // its former life still has on the way.
   virtual base::Result<std::optional<Lease>> acquire_lease(const std::string& name, const std::string& holder,
                                                            std::chrono::milliseconds ttl) = 0;
 
-  // --- closing and rebuilding: `token` must be the current one of lease "leader", else Errc::stale ---
-  // Any node may close what it found foreign or missing, for the generation it saw; of another generation: nothing
-  // happens. Only the leader opens again, so this needs no token.
+  // --- closing and rebuilding: `token` must be the last one of leader_lease, run out or not, else Errc::stale ---
+  // Any node may close what it found foreign or missing, for the generation it saw; of another generation, or not in
+  // state `lane`: nothing happens. Only the leader opens again, so this needs no token.
   virtual base::Status report_lane(const model::ItemKey& item, model::LaneIndex lane, model::Generation generation,
                                    const std::string& why) = 0;
   virtual base::Status close_lane(const model::ItemKey& item, model::LaneIndex lane, std::uint64_t token) = 0;
@@ -98,18 +109,19 @@ class LaneAuthority {
   // its row), and reads every ticket of the lane.
   virtual base::Result<RebuiltLane> rebuild_lane(const model::ItemKey& item, model::LaneIndex lane,
                                                  std::uint64_t token) = 0;
-  // The rebuilt lane of `generation` stands: `to` lane (installed on that server) or store. Errc::stale also when the
-  // row is of another generation.
+  // The rebuilt lane of `generation` stands: `to` lane (installed on that server) or store; closed is Errc::invalid.
+  // Errc::stale also when the row is of another generation, or is open already otherwise than asked.
   virtual base::Status open_lane(const model::ItemKey& item, model::LaneIndex lane, model::Generation generation,
                                  LaneState to, const std::string& run_id, const std::string& replication_id,
                                  std::uint64_t token) = 0;
 
-  // --- transfers ---
-  // Moves the stock rows and writes the row `open`, conditional on both generations and on state `lane`. Once an id.
+  // --- transfers; Errc::invalid: no id, no units or one end; already_exists: the id names another transfer ---
+  // Moves the stock rows and writes the row `open`, conditional on both generations and on state `lane`. Once an id;
+  // what is known of the id is answered first, so a repetition after a rebuild still says what became of it.
   virtual base::Result<TransferResult> commit_transfer(const LaneTransfer& transfer) = 0;
   // Writes the row `abandoned` unless the id is committed: the store's key decides between the two.
   virtual base::Result<TransferResult> abandon_transfer(const LaneTransfer& transfer) = 0;
-  // open → closed. Harmless to repeat.
+  // open → closed. Of an id that is closed, abandoned or unknown: nothing happens.
   virtual base::Status close_transfer(const std::string& id) = 0;
   // The stored state of an id; nullopt: neither committed nor abandoned.
   virtual base::Result<std::optional<TransferState>> transfer_state(const std::string& id) = 0;
