@@ -1,0 +1,136 @@
+// Rebuild (DESIGN §4.5): the one answer to a lane that is lost, rolled back, foreign, emptied or to change its mode. A
+// round takes the lanes that want it through these steps together; only the leader runs one.
+//
+//   step         | store's row           | lane on its server    | what a crash or lost lease leaves to the next leader
+//   -------------|-----------------------|-----------------------|------------------------------------------------------
+//   (found)      | lane g / any          | lost, foreign, closed | nothing was begun
+//   1 close      | closed g              | as it was; told too   | closed g: begins again
+//   2 node lease | closed g              | no admit, release or adopt is in force any more (each node's copy is old)
+//   3 salvage    | closed g              | every intent of a live mark without a row is durable in the broker, or
+//   landed 4 barrier    | closed g, some rows   | intents of g land     | closed g: begins again 5 commit     | closed
+//   g+1, all read  | as it was             | closed g+1: begins again, to g+2 6 install    | closed g+1            |
+//   begin, batches        | half installed and closed: begun again under g+2 7 lane open  | closed g+1            |
+//   open g+1              | nobody knows of it; begun again under g+2 8 store open | lane g+1 on this server | done
+//
+// (To state `store` there is no 6 and 7, and 3 is tried but not insisted on: nothing is emptied.)
+//
+// Fences: the token in 1, 5, 8 (store) and 6, 7 (lane), the generation in 6, 7, 8 and in everything nodes do, the
+// server in 6 and 7. Whatever reply is unknown ends this lane's attempt; a new attempt has a higher generation, which
+// refuses what may still come of the old one. So nothing half installed is ever opened.
+//
+// Why 2 carries more than admissions: a release that an old lane acknowledged after 5 had read its ticket as live would
+// be acknowledged and lost. So whoever sends a lane anything acts on a copy of the row younger than 3 s that says
+// `lane`, and takes no answer older than 1 s for done (P6).
+//
+// Why 3: begin empties the lane, and a mark may be all there is of an acknowledged intent: one whose buyer was answered
+// on the word of the replicas while the broker was slow, or that a broker lost after it had confirmed it (P5). Install
+// goes only to the server that was salvaged. A lane whose intents nobody takes stays closed until somebody does.
+//
+// Why 4 may time out: what lands too late is of an older generation and is adopted (orders/order_worker_landing.hpp).
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "admission/lane_scripts.hpp"
+#include "base/threads.hpp"
+#include "queue/intent_broker.hpp"
+#include "queue/intent_queue.hpp"
+#include "store/lane_authority.hpp"
+#include "store/store.hpp"
+
+namespace seckill::admission::leading {
+
+struct RebuildConfig {
+  std::uint32_t partitions = 1;                       // of the broker: partition = lane mod partitions
+  std::chrono::milliseconds node_lease{5'000};        // copy of the row 3 s, call 1 s, 1 s to spare
+  std::chrono::milliseconds barrier_longest{15'000};  // all partitions together
+  std::chrono::milliseconds salvage_longest{15'000};  // all lanes together, and each at least call_longest
+  std::chrono::milliseconds call_longest{2'000};      // one lane call
+  std::size_t batch_max = 500;                        // tickets in one install call
+  int attempts = 3;                                   // of commit … store open in one round
+};
+
+// One lane that wants a rebuild, as the leader's look saw its row.
+struct RebuildTask {
+  LaneKey lane;
+  store::LaneState to = store::LaneState::lane;  // lane or store
+  model::Generation generation = 1;
+  LaneServer server;             // where the row says the lane is
+  bool never_installed = false;  // fresh from preload: nobody can have been admitted, so nothing is waited for
+};
+
+enum class LaneOutcome : std::uint8_t {
+  opened,  // installed, open in the store
+  waits,   // closed; something did not answer or is not durable yet: the next look begins again
+  fenced,  // this node does not lead any more (or not for this lane): another leader has it
+};
+
+// What rebuilds work with; all borrowed for their whole life.
+struct RebuildPorts {
+  store::LaneAuthority& authority;
+  store::Store& store;
+  LaneScripts& scripts;
+  queue::IntentPublisher& publisher;
+  // Synchronous ordering: the landing in process, for salvaged intents that the broker does not take. May be null.
+  queue::IntentConsumer* landing = nullptr;
+  base::Threads& threads;
+};
+
+// Owned by one thread; everything blocks.
+class Rebuild {
+ public:
+  // True as long as this token leads and nobody wants to stop; asked between steps.
+  using StillLeads = std::function<bool()>;
+
+  Rebuild(RebuildPorts ports, RebuildConfig config);
+
+  // One round over these lanes; one outcome for each, in order. At most node_lease + salvage and barrier times, and for
+  // each lane the time to install it.
+  [[nodiscard]] std::vector<LaneOutcome> run(std::span<const RebuildTask> tasks, LeaderToken token,
+                                             const StillLeads& still_leads);
+  // Closes a lane in the store and, as far as it can be reached, on its server; what is closed stays so.
+  [[nodiscard]] base::Status close(const RebuildTask& task, LeaderToken token);
+
+ private:
+  // A lane on its way through the round.
+  struct Lane {
+    const RebuildTask* task = nullptr;
+    std::optional<LaneOutcome> outcome;
+    LaneServer server;  // that is reached now, salvaged and installed on
+  };
+  using Round = std::vector<Lane>;
+  using TicketSet = std::set<model::Ticket>;
+
+  void close_all(Round& round, LeaderToken token);
+  [[nodiscard]] bool wait_node_lease(const Round& round, LeaderToken token, const StillLeads& still_leads);
+  void find_servers(Round& round);
+  void salvage_all(Round& round, const StillLeads& still_leads);
+  [[nodiscard]] base::Result<TicketSet> stored_tickets(const model::ItemKey& item);
+  [[nodiscard]] base::Status salvage(const Lane& lane, const TicketSet& stored, std::chrono::nanoseconds until);
+  [[nodiscard]] base::Status make_durable(model::LaneIndex lane, std::vector<model::OrderIntent> intents,
+                                          std::chrono::nanoseconds until);
+  void barrier(const Round& round);
+  [[nodiscard]] LaneOutcome rebuild(const Lane& lane, LeaderToken token, const StillLeads& still_leads);
+  [[nodiscard]] base::Result<LaneOutcome> attempt(const Lane& lane, LeaderToken token, const StillLeads& still_leads);
+  [[nodiscard]] base::Status install(const Lane& lane, const InstallPlan& plan,
+                                     std::span<const store::TicketRow> tickets, const StillLeads& still_leads);
+  [[nodiscard]] base::Status open_in_store(const Lane& lane, model::Generation generation, LeaderToken token);
+  [[nodiscard]] base::Status check_opened(const Lane& lane, const InstallPlan& plan);
+
+  RebuildPorts ports_;
+  const RebuildConfig config_;
+  // Lanes that this token closed and has not opened since, with the time: a round that begins again need not wait the
+  // node lease again. At most one entry a lane.
+  std::map<LaneKey, std::chrono::nanoseconds> closed_at_;
+  std::uint64_t closed_by_ = 0;  // the token
+};
+
+}  // namespace seckill::admission::leading
