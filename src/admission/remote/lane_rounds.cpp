@@ -1,0 +1,142 @@
+#include "admission/remote/lane_rounds.hpp"
+
+#include <utility>
+
+#include "base/log.hpp"
+
+namespace seckill::admission::remote {
+namespace {
+
+constexpr std::uint32_t suspicions_to_report = 2;  // rounds in a row
+constexpr std::size_t reports_max = 4'096;         // what is more is found again by the next rounds
+
+}  // namespace
+
+LaneRounds::LaneRounds(const Ports& ports, const Config& config, const ItemCopies& copies, const LaneCalls& calls,
+                       Relay& relay, RemoteItems& items)
+    : ports_{ports},
+      config_{config},
+      copies_{copies},
+      calls_{calls},
+      relay_{relay},
+      items_{items},
+      thread_{ports.threads, ports.random} {}
+
+void LaneRounds::start() {
+  thread_.start("lane-rounds", config_.sweep_period, [this] { round(); });
+}
+
+void LaneRounds::stop() { thread_.stop(); }
+
+void LaneRounds::round() {
+  send_reports();
+  for (const ItemPtr& item : items_.all()) {
+    if (thread_.stopping()) return;
+    look(item);
+  }
+  send_reports();
+}
+
+void LaneRounds::look(const ItemPtr& item) {
+  const CopyPtr copy = item->copy();
+  // Whoever asks a lane anything acts on a fresh copy: a rebuild counts on it.
+  if (!copies_.fresh(*copy)) return;
+  auto readings = calls_.read_all(*item, *copy);
+  for (model::LaneIndex lane = 0; lane < item->lane_count; ++lane) {
+    if (copy->lane(lane).state != store::LaneState::lane) continue;
+    const bool work = readings[lane] && readings[lane]->open && readings[lane]->open_intents > 0;
+    note(item, *copy, lane, std::move(readings[lane]));
+    if (work && !thread_.stopping()) sweep(item, *copy, lane);
+  }
+}
+
+void LaneRounds::sweep(const ItemPtr& item, const ItemCopy& copy, model::LaneIndex lane) {
+  std::vector<Places::Place> places;
+  while (places.size() < config_.sweep_intents_max) {
+    auto place = relay_.try_reserve();
+    if (!place) break;  // full, or the broker takes nothing: nothing is claimed that could not be published
+    places.push_back(std::move(*place));
+  }
+  if (places.empty()) return;
+  auto claimed = calls_.await<std::vector<model::OrderIntent>>([&](LaneAnswer<std::vector<model::OrderIntent>> answer) {
+    calls_.scripts.claim_intents(item->lane_key(lane), copy.server(lane), config_.sweep_age.count(), places.size(),
+                                 std::move(answer));
+  });
+  if (!claimed) return;
+  for (model::OrderIntent& intent : *claimed) {
+    if (places.empty()) return;  // an engine that gave more than asked: claimed again in the next round
+    relay_.publish(std::move(intent), std::move(places.back()), [](const Relayed&) {});
+    places.pop_back();
+  }
+}
+
+void LaneRounds::note(const ItemPtr& item, const ItemCopy& copy, model::LaneIndex index,
+                      base::Result<LaneReading> reading) {
+  const model::Generation generation = copy.lane(index).row.generation;
+  std::string why;
+  if (reading) {
+    if (!reading->known) why = "missing";
+    if (reading->known && !reading->open) why = "closed";
+  } else if (reading.error().code == base::Errc::stale) {
+    why = "on a foreign server";
+  }
+  const std::chrono::nanoseconds now = ports_.clock.steady_now();
+  LaneState& lane = item->lanes[index];
+  {
+    const std::scoped_lock lock{lane.mutex};
+    if (reading) {
+      lane.reading = std::move(*reading);
+      lane.reading_at = now;
+    }
+    if (why.empty() || lane.suspected_generation != generation) lane.suspicions = 0;
+    lane.suspected_generation = generation;
+    if (why.empty() || ++lane.suspicions < suspicions_to_report) return;
+    lane.suspicions = 0;
+  }
+  const std::scoped_lock lock{mutex_};
+  if (reports_.size() < reports_max) reports_.push_back({item, index, generation, std::move(why)});
+}
+
+void LaneRounds::close_soon(const ItemPtr& item, std::string why) {
+  const CopyPtr copy = item->copy();
+  for (model::LaneIndex index = 0; index < item->lane_count; ++index) {
+    const model::Generation generation = copy->lane(index).row.generation;
+    {
+      LaneState& lane = item->lanes[index];
+      const std::scoped_lock lock{lane.mutex};
+      lane.closed_here = std::max(lane.closed_here, generation);
+    }
+    const std::scoped_lock lock{mutex_};
+    if (reports_.size() < reports_max) reports_.push_back({item, index, generation, why});
+  }
+  thread_.wake();
+}
+
+// What the store does not take now is tried again with the next round.
+void LaneRounds::send_reports() {
+  std::deque<Report> reports;
+  {
+    const std::scoped_lock lock{mutex_};
+    reports.swap(reports_);
+  }
+  while (!reports.empty()) {
+    const Report& report = reports.front();
+    base::log::warn("lane {} of {}, generation {}, is reported: {}", report.lane, report.item->key.text(),
+                    report.generation, report.why);
+    const auto told = ports_.authority.report_lane(report.item->key, report.lane, report.generation, report.why);
+    if (!told) break;
+    reports.pop_front();
+  }
+  if (reports.empty()) return;
+  const std::scoped_lock lock{mutex_};
+  for (Report& report : reports) {
+    if (reports_.size() < reports_max) reports_.push_back(std::move(report));
+  }
+}
+
+bool LaneRounds::overfull(LaneState& lane) const {
+  const std::scoped_lock lock{lane.mutex};
+  return lane.reading && lane.reading->open_intents > config_.open_intents_max;
+}
+
+}  // namespace seckill::admission::remote
