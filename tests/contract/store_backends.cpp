@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "simulation/devices/store/sim_database.hpp"
 #include "store/sqlite/sqlite_store.hpp"
 #include "store_contract.hpp"
 
@@ -34,10 +35,40 @@ class SqlitePlace final : public Place {
   std::string folder_;
 };
 
+// The simulator's store: what makes its runs mean anything is that it passes here.
+class SimulatedPlace final : public Place {
+ public:
+  base::Result<std::unique_ptr<Store>> open() override {
+    return std::make_unique<sim::SimDatabase>(tables_, clock_, &files_);
+  }
+  std::string backup_path() override { return "backup/one"; }
+  std::unique_ptr<Place> from_backup() override {
+    auto place = std::make_unique<SimulatedPlace>();
+    place->tables_ = files_.at(backup_path());
+    return place;
+  }
+  void pass(std::chrono::milliseconds time) override { clock_.advance(time); }
+
+ private:
+  sim::Tables tables_;
+  sim::SimDatabase::Files files_;
+  base::ManualClock clock_;
+};
+
 }  // namespace
 
 std::vector<Backend> backends() {
-  return {{.name = "sqlite", .make_place = [] { return std::make_unique<SqlitePlace>(); }}};
+  return {{.name = "sqlite", .make_place = [] { return std::make_unique<SqlitePlace>(); }},
+          {.name = "simulated",
+           .make_place = [] { return std::make_unique<SimulatedPlace>(); },
+           .outlives_its_process = false,
+           .is_lane_authority = true}};
+}
+
+std::vector<Backend> lane_authorities() {
+  std::vector<Backend> found = backends();
+  std::erase_if(found, [](const Backend& backend) { return !backend.is_lane_authority; });
+  return found;
 }
 
 std::string Shop::broken(base::UtcMs now) const {

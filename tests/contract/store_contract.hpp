@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <ostream>
@@ -24,15 +25,20 @@ class Place {
   // A path that a backup may be written to, and a place that opens that backup.
   [[nodiscard]] virtual std::string backup_path() = 0;
   [[nodiscard]] virtual std::unique_ptr<Place> from_backup() = 0;
+  // Lets the store's own clock pass by at least so much. Engines of LaneAuthority.
+  virtual void pass(std::chrono::milliseconds) {}
 };
 
 struct Backend {
   std::string name;
   std::function<std::unique_ptr<Place>()> make_place;
+  bool outlives_its_process = true;  // else what a killed process wrote is gone, and kill -9 proves nothing
+  bool is_lane_authority = false;    // its Store is a LaneAuthority too
   // NOLINTNEXTLINE(readability-identifier-naming): the name by which GoogleTest finds it
   friend void PrintTo(const Backend& backend, std::ostream* out) { *out << backend.name; }
 };
 [[nodiscard]] std::vector<Backend> backends();
+[[nodiscard]] std::vector<Backend> lane_authorities();
 
 inline constexpr base::UtcMs start_of_sale = 1'700'000'000'000;
 inline constexpr std::int64_t pay_window_ms = 60'000;
