@@ -110,7 +110,9 @@ class Admission {
   // Adds units that a committed store transfer brought into a lane; once per transfer id. Any thread.
   virtual base::Status credit(const model::StockTransfer& transfer) = 0;
   // Debits up to `units` free units from the lanes into the pool (a reduction) and reports how many could be taken,
-  // once their transfers are durable. Blocking; a worker thread.
+  // once their transfers are durable. An id takes units once in a life of the lanes: again, it reports the same.
+  // Whoever asks again in a later life first asks the store for the transfers of reduction_transfer_id(). Blocking; a
+  // worker thread.
   virtual base::Result<std::int64_t> debit_to_pool(const model::ItemKey& item, std::int64_t units,
                                                    const std::string& id) = 0;
 

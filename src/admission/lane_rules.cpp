@@ -1,5 +1,7 @@
 #include "admission/lane_rules.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "base/assert.hpp"
@@ -75,6 +77,10 @@ StealPlan plan_debit(std::span<const std::int64_t> available, std::int64_t units
     need -= moved;
   }
   return plan;
+}
+
+std::string reduction_transfer_id(const model::ItemKey& item, std::string_view id, model::LaneIndex lane) {
+  return fmt::format("reduce:{}:{}:{}", item.text(), id, lane);
 }
 
 }  // namespace seckill::admission

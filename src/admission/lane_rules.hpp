@@ -10,6 +10,8 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
+#include <string_view>
 
 #include "base/clock.hpp"
 #include "base/limits.hpp"
@@ -74,5 +76,9 @@ struct StealPlan {
 // How a reduction takes up to `units` free units: from the fullest lanes, each giving what it can before the next is
 // asked, so that few moves are written. It takes what there is when there is less.
 [[nodiscard]] StealPlan plan_debit(std::span<const std::int64_t> available, std::int64_t units) noexcept;
+
+// The id of the transfer by which this reduction takes units from that lane: the store applies it once, and tells
+// whoever asks again after a crash.
+[[nodiscard]] std::string reduction_transfer_id(const model::ItemKey& item, std::string_view id, model::LaneIndex lane);
 
 }  // namespace seckill::admission

@@ -65,6 +65,8 @@ class SaleDesk {
                                            const store::AuditEntry& audit);
   base::Result<std::int64_t> take_from_lanes(const model::Sale& sale, const model::ItemKey& item,
                                              const StockChange& change);
+  base::Result<std::int64_t> taken_in_earlier_life(const model::ItemKey& item, const StockChange& change,
+                                                   std::size_t lanes);
 
   store::Store& store_;
   admission::Admission& admission_;
@@ -83,6 +85,9 @@ class SaleDesk {
     std::int64_t units = 0;
   };
   std::vector<InPool> in_pool_;
+  // Reductions this process has asked the lanes for: the lanes remember what they gave. Any other that the store knows
+  // transfers of belongs to an earlier life.
+  std::unordered_set<std::string> asked_of_lanes_;
 };
 
 // Sales that ended longer ago than this, and longer than any of their payment windows, get no lanes at start.

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "admission/lane_rules.hpp"
 #include "ledger/lane_stock.hpp"
 #include "ops/sale_desk.hpp"
 
@@ -12,6 +13,7 @@ namespace seckill::ops {
 namespace {
 
 constexpr std::size_t uncredited_max = 10'000;
+constexpr std::size_t reductions_max = 100'000;  // remembered, of this life
 
 std::string change_detail(const model::ItemKey& item, const StockChange& change, std::string_view from) {
   // Ids are [A-Za-z0-9_-] and need no escaping.
@@ -161,8 +163,9 @@ base::Result<Moved> SaleDesk::reduce(const model::ItemKey& item, const StockChan
   return Moved{.units = *taken, .repeated = false};
 }
 
-// Units now in the pool on account of this reduction. Remembered until they have left it, so that asking again after a
-// failure in between takes no more from the lanes. A crash in between leaves them in the pool, as a reserve.
+// Units now in the pool on account of this reduction, remembered until they have left it. Asking again, after a failure
+// or a crash in between, takes no more from the lanes: within a life the lanes know what they gave, afterwards the
+// store.
 base::Result<std::int64_t> SaleDesk::take_from_lanes(const model::Sale& sale, const model::ItemKey& item,
                                                      const StockChange& change) {
   const auto stock = store_.item_stock(item);
@@ -174,9 +177,31 @@ base::Result<std::int64_t> SaleDesk::take_from_lanes(const model::Sale& sale, co
   const auto before =
       std::ranges::find_if(in_pool_, [&](const auto& one) { return one.item == item && one.id == change.id; });
   if (before != in_pool_.end()) return before->units;
+  const std::string asked = fmt::format("{}:{}", item.text(), change.id);
+  if (!asked_of_lanes_.contains(asked)) {
+    if (asked_of_lanes_.size() >= reductions_max) {
+      return base::fail(base::Errc::limit, "reducing " + item.text(), "too many reductions since the start");
+    }
+    const auto before_crash = taken_in_earlier_life(item, change, stock->lanes.size());
+    if (!before_crash || *before_crash > 0) return before_crash;
+    asked_of_lanes_.insert(asked);
+  }
   const auto debited = admission_.debit_to_pool(item, change.units, change.id);
   if (debited && *debited > 0 && in_pool_.size() < 1'000) in_pool_.push_back({item, change.id, *debited});
   return debited;
+}
+
+// A crash can cut a reduction's transfers in two; those that did not land never happened, and are not made up for.
+base::Result<std::int64_t> SaleDesk::taken_in_earlier_life(const model::ItemKey& item, const StockChange& change,
+                                                           std::size_t lanes) {
+  std::int64_t taken = 0;
+  for (std::size_t lane = 0; lane < lanes; ++lane) {
+    const auto transfer =
+        store_.find_transfer(admission::reduction_transfer_id(item, change.id, static_cast<model::LaneIndex>(lane)));
+    if (!transfer) return std::unexpected(transfer.error());
+    if (*transfer) taken += (*transfer)->units;
+  }
+  return taken;
 }
 
 }  // namespace seckill::ops

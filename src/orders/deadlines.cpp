@@ -1,9 +1,8 @@
 #include "orders/deadlines.hpp"
 
-#include <condition_variable>
 #include <mutex>
-#include <thread>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "base/assert.hpp"
@@ -19,8 +18,10 @@ static_assert(page * 4 <= base::limits::ends_waiting_max, "expiries leave room f
 
 // Shared with the answers of TicketEnds, which may come after stop().
 struct InFlight {
+  explicit InFlight(base::Threads& threads) : changed{threads.make_signal()} {}
+
   std::mutex mutex;
-  std::condition_variable changed;
+  const std::unique_ptr<base::Signal> changed;
   std::unordered_set<model::Ticket, model::TicketHash> tickets;
   std::unordered_set<model::Ticket, model::TicketHash> left_meanwhile;  // since the sweep began: two pages at most
   bool stopping = false;
@@ -51,25 +52,27 @@ struct InFlight {
     tickets.erase(ticket);
     left_meanwhile.insert(ticket);
     counters.in_flight = tickets.size();
-    if (tickets.empty()) changed.notify_all();
+    if (tickets.empty()) changed->notify_all();
   }
 };
 
 }  // namespace
 
 struct Deadlines::Impl {
-  Impl(store::Store& store_in, TicketEnds& ends_in, const base::Clock& clock_in, std::chrono::milliseconds every_in)
-      : store{store_in}, ends{ends_in}, clock{clock_in}, every{every_in} {}
+  Impl(store::Store& store_in, TicketEnds& ends_in, const base::Clock& clock_in, std::chrono::milliseconds every_in,
+       base::Threads& threads_in)
+      : store{store_in}, ends{ends_in}, clock{clock_in}, every{every_in}, threads{threads_in} {}
 
   store::Store& store;
   TicketEnds& ends;
   const base::Clock& clock;
   const std::chrono::milliseconds every;
-  const std::shared_ptr<InFlight> flight = std::make_shared<InFlight>();
+  base::Threads& threads;
+  const std::shared_ptr<InFlight> flight = std::make_shared<InFlight>(threads);
   std::mutex sweeping;         // one sweep at a time; guards the two below
   bool store_failing = false;  // said once
   bool full_page = false;
-  std::thread thread;
+  std::unique_ptr<base::Thread> thread;
 
   void run();
   std::size_t sweep();
@@ -83,9 +86,9 @@ void Deadlines::Impl::run() {
     const auto stop = [this] { return flight->stopping; };
     if (full_page) {
       // More is overdue than one page: go on as soon as this one has ended, but not faster than the store ends them.
-      flight->changed.wait_for(lock, every, [&] { return stop() || flight->tickets.empty(); });
+      (void)threads.wait_for(*flight->changed, lock, every, [&] { return stop() || flight->tickets.empty(); });
     } else {
-      flight->changed.wait_for(lock, every, stop);
+      (void)threads.wait_for(*flight->changed, lock, every, stop);
     }
     if (stop()) return;
   }
@@ -134,14 +137,15 @@ void Deadlines::Impl::measure_lag(const model::Ticket& oldest, base::UtcMs now) 
   flight->counters.oldest_overdue_ms = std::max<std::int64_t>(0, now - (*order)->pay_before);
 }
 
-Deadlines::Deadlines(store::Store& store, TicketEnds& ends, const base::Clock& clock, std::chrono::milliseconds every)
-    : impl_{std::make_unique<Impl>(store, ends, clock, every)} {}
+Deadlines::Deadlines(store::Store& store, TicketEnds& ends, const base::Clock& clock, std::chrono::milliseconds every,
+                     base::Threads& threads)
+    : impl_{std::make_unique<Impl>(store, ends, clock, every, threads)} {}
 
 Deadlines::~Deadlines() { stop(); }
 
 void Deadlines::start() {
-  SECKILL_ASSERT(!impl_->thread.joinable(), "Deadlines is started once");
-  impl_->thread = std::thread{[impl = impl_.get()] { impl->run(); }};
+  SECKILL_ASSERT(!impl_->thread, "Deadlines is started once");
+  impl_->thread = impl_->threads.start("deadlines", [impl = impl_.get()] { impl->run(); });
 }
 
 void Deadlines::stop() {
@@ -149,8 +153,8 @@ void Deadlines::stop() {
     const std::lock_guard lock{impl_->flight->mutex};
     impl_->flight->stopping = true;
   }
-  impl_->flight->changed.notify_all();
-  if (impl_->thread.joinable()) impl_->thread.join();
+  impl_->flight->changed->notify_all();
+  if (const auto thread = std::exchange(impl_->thread, nullptr)) thread->join();
 }
 
 std::size_t Deadlines::sweep() { return impl_->sweep(); }

@@ -10,6 +10,7 @@
 #include <memory>
 
 #include "base/clock.hpp"
+#include "base/threads.hpp"
 #include "orders/ticket_ends.hpp"
 #include "store/store.hpp"
 
@@ -28,10 +29,11 @@ struct DeadlineCounters {
 
 class Deadlines {
  public:
-  // Borrows store, ends and clock for its whole life. `every` is real time between sweeps; a sweep that found a full
-  // page is followed by the next as soon as its tickets have ended.
+  // Borrows store, ends, clock and threads for its whole life. `every` is the threads' time between sweeps; a sweep
+  // that found a full page is followed by the next as soon as its tickets have ended.
   Deadlines(store::Store& store, TicketEnds& ends, const base::Clock& clock,
-            std::chrono::milliseconds every = std::chrono::milliseconds{250});
+            std::chrono::milliseconds every = std::chrono::milliseconds{250},
+            base::Threads& threads = base::system_threads());
   ~Deadlines();  // stops
 
   Deadlines(const Deadlines&) = delete;

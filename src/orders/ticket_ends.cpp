@@ -1,11 +1,9 @@
 #include "orders/ticket_ends.hpp"
 
 #include <algorithm>
-#include <condition_variable>
 #include <deque>
 #include <mutex>
 #include <optional>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -36,6 +34,8 @@ void add(std::atomic<std::uint64_t>& counter, std::uint64_t by = 1) noexcept {
 // What lanes have answered. Shared with the callbacks given to them, which may come late and from any thread.
 class LaneAnswers {
  public:
+  explicit LaneAnswers(base::Threads& threads) : threads_{threads}, none_open_{threads.make_signal()} {}
+
   void open() {
     const std::lock_guard lock{mutex_};
     ++open_;
@@ -54,11 +54,11 @@ class LaneAnswers {
         break;
       case admission::LaneAck::closed: ++closed_; break;
     }
-    if (open_ == 0) none_open_.notify_all();
+    if (open_ == 0) none_open_->notify_all();
   }
   void wait(std::chrono::milliseconds longest) {
     std::unique_lock lock{mutex_};
-    none_open_.wait_for(lock, longest, [this] { return open_ == 0; });
+    (void)threads_.wait_for(*none_open_, lock, longest, [this] { return open_ == 0; });
   }
   [[nodiscard]] std::size_t tickets_waiting() {
     const std::lock_guard lock{mutex_};
@@ -79,8 +79,9 @@ class LaneAnswers {
   }
 
  private:
+  base::Threads& threads_;
   std::mutex mutex_;
-  std::condition_variable none_open_;
+  const std::unique_ptr<base::Signal> none_open_;
   std::size_t open_ = 0;
   std::size_t closed_ = 0;
   std::vector<model::Ticket> tickets_;
@@ -95,21 +96,23 @@ struct Waiting {
 }  // namespace
 
 struct TicketEnds::Impl {
-  using SteadyTime = std::chrono::steady_clock::time_point;
+  using SteadyTime = std::chrono::nanoseconds;  // as base::Threads tells it
 
-  Impl(store::Store& store_in, admission::Admission& admission_in, const base::Clock& clock_in, EndsTiming timing_in)
-      : store{store_in}, admission{admission_in}, clock{clock_in}, timing{timing_in} {}
+  Impl(store::Store& store_in, admission::Admission& admission_in, const base::Clock& clock_in, EndsTiming timing_in,
+       base::Threads& threads_in)
+      : store{store_in}, admission{admission_in}, clock{clock_in}, timing{timing_in}, threads{threads_in} {}
 
   // Constant after construction.
   store::Store& store;
   admission::Admission& admission;
   const base::Clock& clock;
   const EndsTiming timing;
-  const std::shared_ptr<LaneAnswers> lanes = std::make_shared<LaneAnswers>();
+  base::Threads& threads;
+  const std::shared_ptr<LaneAnswers> lanes = std::make_shared<LaneAnswers>(threads);
 
   // Guarded by `mutex`.
   std::mutex mutex;
-  std::condition_variable changed;
+  const std::unique_ptr<base::Signal> changed = threads.make_signal();
   std::deque<Waiting> queue;
   bool stopping = false;
 
@@ -123,7 +126,7 @@ struct TicketEnds::Impl {
   SteadyTime outbox_next{};  // it is read now and then anyway: a failed landing's release comes by this way too
   std::int64_t outbox_page = outbox_page_min;
   std::optional<SteadyTime> failing_since;
-  std::thread thread;
+  std::unique_ptr<base::Thread> thread;  // set and reset by whoever starts and stops
 
   void run();
   std::vector<Waiting> gather();
@@ -151,7 +154,7 @@ void TicketEnds::Impl::run() {
     // Acknowledging late only means that a restart sends a release twice, which is harmless; so under load it is
     // gathered, and it never delays an answer.
     if (idle || lanes->tickets_waiting() >= acknowledge_max) acknowledge();
-    if (std::chrono::steady_clock::now() >= outbox_next) send_outbox();
+    if (threads.now() >= outbox_next) send_outbox();
     owes = outbox_due || lanes->any_open() || lanes->tickets_waiting() > 0;
     if (last) return;
   }
@@ -160,9 +163,8 @@ void TicketEnds::Impl::run() {
 std::vector<Waiting> TicketEnds::Impl::gather() {
   std::unique_lock lock{mutex};
   const auto something = [this] { return stopping || !queue.empty(); };
-  const auto wake_at =
-      lanes->any_open() ? std::min(outbox_next, std::chrono::steady_clock::now() + timing.lane_wait) : outbox_next;
-  changed.wait_until(lock, wake_at, something);
+  const auto wake_at = lanes->any_open() ? std::min(outbox_next, threads.now() + timing.lane_wait) : outbox_next;
+  (void)threads.wait_for(*changed, lock, wake_at - threads.now(), something);
   std::vector<Waiting> batch;
   const auto size = std::min(queue.size(), batch_max);
   batch.reserve(size);
@@ -245,7 +247,7 @@ base::Result<std::vector<store::Ended>> TicketEnds::Impl::ask_patiently(std::spa
     }
     // Counted from the first failure, not from this batch, so that a dead store answers all who wait in about the
     // stated time and each later batch after one attempt.
-    if (std::chrono::steady_clock::now() + backoff - *failing_since >= timing.store_retry_for) return ended;
+    if (threads.now() + backoff - *failing_since >= timing.store_retry_for) return ended;
     if (!pause(backoff)) return ended;
     backoff = std::min(backoff * 2, backoff_max);
   }
@@ -287,7 +289,7 @@ void TicketEnds::Impl::acknowledge() {
 }
 
 void TicketEnds::Impl::send_outbox() {
-  outbox_next = std::chrono::steady_clock::now() + timing.outbox_every;
+  outbox_next = threads.now() + timing.outbox_every;
   acknowledge();
   const auto pending = store.pending_releases(outbox_page);
   if (!pending) {
@@ -320,13 +322,13 @@ void TicketEnds::Impl::send_outbox() {
 // False when stopping: then nobody waits any longer for the store.
 bool TicketEnds::Impl::pause(std::chrono::milliseconds longest) {
   std::unique_lock lock{mutex};
-  return !changed.wait_for(lock, longest, [this] { return stopping; });
+  return !threads.wait_for(*changed, lock, longest, [this] { return stopping; });
 }
 
 void TicketEnds::Impl::store_failed(const base::Error& error, std::string_view doing) {
   add(counters.store_errors);
   if (failing_since) return;  // said once, not at every attempt
-  failing_since = std::chrono::steady_clock::now();
+  failing_since = threads.now();
   base::log::warn("ticket ends: {} fails and is tried again: {}", doing, error.text());
 }
 
@@ -337,15 +339,15 @@ void TicketEnds::Impl::store_answered() {
 }
 
 TicketEnds::TicketEnds(store::Store& store, admission::Admission& admission, const base::Clock& clock,
-                       EndsTiming timing)
-    : impl_{std::make_unique<Impl>(store, admission, clock, timing)} {}
+                       EndsTiming timing, base::Threads& threads)
+    : impl_{std::make_unique<Impl>(store, admission, clock, timing, threads)} {}
 
 TicketEnds::~TicketEnds() { stop(); }
 
 void TicketEnds::start() {
-  SECKILL_ASSERT(!impl_->thread.joinable(), "TicketEnds is started once");
+  SECKILL_ASSERT(!impl_->thread, "TicketEnds is started once");
   impl_->owes = true;
-  impl_->thread = std::thread{[impl = impl_.get()] { impl->run(); }};
+  impl_->thread = impl_->threads.start("ticket-ends", [impl = impl_.get()] { impl->run(); });
 }
 
 void TicketEnds::stop() {
@@ -353,10 +355,10 @@ void TicketEnds::stop() {
   {
     const std::lock_guard lock{impl_->mutex};
     impl_->stopping = true;
-    if (!impl_->thread.joinable()) never_started.swap(impl_->queue);
+    if (!impl_->thread) never_started.swap(impl_->queue);
   }
-  impl_->changed.notify_all();
-  if (impl_->thread.joinable()) impl_->thread.join();
+  impl_->changed->notify_all();
+  if (const auto thread = std::exchange(impl_->thread, nullptr)) thread->join();
   for (auto& one : never_started) {
     one.done(base::fail(base::Errc::unavailable, "ending a ticket", "stopping"));
     impl_->unanswered.fetch_sub(1);
@@ -371,7 +373,7 @@ void TicketEnds::submit(store::EndCommand command, EndDone done) {
     if (!impl_->stopping && !full) {
       impl_->unanswered.fetch_add(1);
       impl_->queue.push_back({std::move(command), std::move(done)});
-      impl_->changed.notify_all();
+      impl_->changed->notify_all();
       return;
     }
     if (!impl_->stopping) refusal = base::Errc::limit;

@@ -15,6 +15,7 @@
 #include "admission/admission.hpp"
 #include "base/clock.hpp"
 #include "base/result.hpp"
+#include "base/threads.hpp"
 #include "store/store.hpp"
 
 namespace seckill::orders {
@@ -39,7 +40,7 @@ struct EndsCounters {
   std::atomic<std::uint64_t> outbox_resent{0};  // sent again from the outbox
 };
 
-// Bounds of real time, apart from the rules' clock: how long the thread tries and waits.
+// Bounds of the threads' time, apart from the rules' clock: how long the thread tries and waits.
 struct EndsTiming {
   std::chrono::milliseconds store_retry_for{2'000};  // an environment error is retried this long, then answered
   std::chrono::milliseconds lane_wait{200};          // for acknowledgements before answering without them
@@ -48,8 +49,9 @@ struct EndsTiming {
 
 class TicketEnds {
  public:
-  // Borrows store, admission and clock for its whole life.
-  TicketEnds(store::Store& store, admission::Admission& admission, const base::Clock& clock, EndsTiming timing = {});
+  // Borrows store, admission, clock and threads for its whole life.
+  TicketEnds(store::Store& store, admission::Admission& admission, const base::Clock& clock, EndsTiming timing = {},
+             base::Threads& threads = base::system_threads());
   ~TicketEnds();  // stops
 
   TicketEnds(const TicketEnds&) = delete;

@@ -93,6 +93,8 @@ class SoldOutFlag {
   std::atomic<std::int64_t> until_{0};
 };
 
+class Debit;  // one reduction, in memory_operating.cpp
+
 struct Item {
   Item(model::ItemKey item_key, const model::TicketKey& sale_ticket_key, std::uint32_t lanes, std::int64_t total)
       : key{std::move(item_key)},
@@ -120,6 +122,7 @@ struct Item {
   std::mutex operating;
   std::deque<model::ItemTerms> terms_history;       // never shrinks: lanes and tickets point into it
   boost::unordered_flat_set<std::string> credited;  // transfer ids
+  boost::unordered_flat_map<std::string, std::shared_ptr<Debit>> debits;  // by the reduction's id
 
   [[nodiscard]] Lane& lane_of(std::string_view buyer) const noexcept {
     return lanes[model::lane_of(buyer, lane_count)];

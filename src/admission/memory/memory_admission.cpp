@@ -7,7 +7,6 @@
 #include "admission/lane_rules.hpp"
 #include "admission/memory/lane_tickets.hpp"
 #include "base/assert.hpp"
-#include "base/crypto.hpp"
 
 namespace seckill::admission::memory {
 
@@ -61,8 +60,9 @@ enum class MemoryAdmission::Judged : std::uint8_t {
   short_of_stock,
 };
 
-MemoryAdmission::MemoryAdmission(queue::IntentQueue& queue, const base::Clock& clock)
-    : queue_{queue}, clock_{clock}, nonce_{fmt::format("{:016x}", base::random_u64())} {}
+MemoryAdmission::MemoryAdmission(queue::IntentQueue& queue, const base::Clock& clock, base::Threads& threads,
+                                 base::Random& random)
+    : queue_{queue}, clock_{clock}, threads_{threads}, nonce_{fmt::format("{:016x}", random.next())} {}
 
 MemoryAdmission::~MemoryAdmission() = default;
 

@@ -13,15 +13,18 @@
 
 #include "admission/admission.hpp"
 #include "admission/memory/item_lanes.hpp"
+#include "base/random.hpp"
+#include "base/threads.hpp"
 #include "queue/intent_queue.hpp"
 
 namespace seckill::admission::memory {
 
 class MemoryAdmission final : public Admission {
  public:
-  // Borrows queue and clock for its whole life. The queue must have stopped (no confirmation to come) before this is
-  // destroyed.
-  MemoryAdmission(queue::IntentQueue& queue, const base::Clock& clock);
+  // Borrows all four for its whole life; random makes ids unique across runs. The queue must have stopped (no
+  // confirmation to come) before this is destroyed.
+  MemoryAdmission(queue::IntentQueue& queue, const base::Clock& clock, base::Threads& threads = base::system_threads(),
+                  base::Random& random = base::system_random());
   ~MemoryAdmission() override;
 
   void admit(const AdmitRequest& request, AdmitDone done) override;
@@ -47,8 +50,8 @@ class MemoryAdmission final : public Admission {
   base::Status configure(const model::ItemKey& item, const model::ItemTerms& terms) override;
   // Errc::not_found: not installed; install will read the transfer's units from the store.
   base::Status credit(const model::StockTransfer& transfer) override;
-  // Errc::timeout: units were debited and their transfers are queued, but not known durable yet. Errc::limit: queue
-  // full.
+  // Errc::timeout: units were debited and their transfers are queued, but not known durable yet; the same id asks
+  // again. Errc::limit: queue full, or too many reductions in this life.
   base::Result<std::int64_t> debit_to_pool(const model::ItemKey& item, std::int64_t units,
                                            const std::string& id) override;
 
@@ -77,12 +80,15 @@ class MemoryAdmission final : public Admission {
   [[nodiscard]] bool has_mark(const Item& item, std::string_view buyer) const noexcept;
   [[nodiscard]] std::string next_transfer_id(std::string_view what);
   [[nodiscard]] std::int64_t steady_ns() const noexcept { return clock_.steady_now().count(); }
+  [[nodiscard]] base::Result<std::shared_ptr<Debit>> debit_lanes(Item& item, std::int64_t units, const std::string& id,
+                                                                 const std::string& doing);
   template <typename End>
   void end_ticket(const model::ItemKey& item, const model::Ticket& ticket, LaneDone& done, End end);
 
   // Constant after construction.
   queue::IntentQueue& queue_;
   const base::Clock& clock_;
+  base::Threads& threads_;
   const std::string nonce_;  // makes transfer ids unique across runs
 
   std::atomic<std::uint64_t> transfers_{0};

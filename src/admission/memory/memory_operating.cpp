@@ -1,8 +1,8 @@
 // MemoryAdmission: how tickets end in their lane, what operators change, and what others may look at.
 #include <fmt/format.h>
 
-#include <condition_variable>
-#include <thread>
+#include <memory>
+#include <mutex>
 
 #include "admission/lane_rules.hpp"
 #include "admission/memory/lane_tickets.hpp"
@@ -14,30 +14,42 @@ namespace {
 
 constexpr std::size_t edits_max = 10'000;        // terms are kept for as long as the item: bounded
 constexpr std::size_t credits_max = 100'000;     // remembered transfer ids an item
+constexpr std::size_t debits_max = 100'000;      // remembered reductions an item
 constexpr std::chrono::seconds reduce_wait{30};  // for the transfers of a reduction to become durable
 
-// Waits in a blocking call for `records` confirmations.
-class DurableCount {
+}  // namespace
+
+// What a reduction took from the lanes, and how many of its transfers are durable. Remembered by the item, so that the
+// same id asks for the same units again; shared with the confirmations, which may come late. Any thread.
+class Debit {
  public:
-  void add(bool durable) {
+  Debit(base::Threads& threads, const StealPlan& plan)
+      : threads_{threads}, changed_{threads.make_signal()}, transfers_{plan.count} {
+    for (const StealStep& step : plan.moves()) units_ += step.units;
+  }
+  [[nodiscard]] std::int64_t units() const noexcept { return units_; }
+  void confirmed(bool durable) {
     const std::scoped_lock lock{mutex_};
     ++told_;
     if (durable) ++durable_;
-    changed_.notify_all();
+    changed_->notify_all();
   }
-  [[nodiscard]] bool all_durable(std::size_t records) {
+  // Blocks until every transfer was confirmed, or for the longest wait; true when all are durable.
+  [[nodiscard]] bool wait() {
     std::unique_lock lock{mutex_};
-    return changed_.wait_for(lock, reduce_wait, [&] { return told_ >= records; }) && durable_ >= records;
+    return threads_.wait_for(*changed_, lock, reduce_wait, [this] { return told_ >= transfers_; }) &&
+           durable_ >= transfers_;
   }
 
  private:
+  base::Threads& threads_;
   std::mutex mutex_;
-  std::condition_variable changed_;
+  const std::unique_ptr<base::Signal> changed_;
+  const std::size_t transfers_;
+  std::int64_t units_ = 0;
   std::size_t told_ = 0;
   std::size_t durable_ = 0;
 };
-
-}  // namespace
 
 template <typename End>
 void MemoryAdmission::end_ticket(const model::ItemKey& key, const model::Ticket& ticket, LaneDone& done, End end) {
@@ -184,38 +196,54 @@ base::Result<std::int64_t> MemoryAdmission::debit_to_pool(const model::ItemKey& 
   Item* item = items_.find(key);
   if (item == nullptr) return base::fail(base::Errc::not_found, doing, "its lanes are not in memory");
   if (units < 1) return base::fail(base::Errc::invalid, doing, "a reduction takes at least one unit");
-  const std::scoped_lock operating{item->operating};
-  if (!queue_.try_reserve(item->lane_count)) return base::fail(base::Errc::limit, doing, "the queue is full");
-  const auto count = std::make_shared<DurableCount>();  // outlives this call when a confirmation is late
+  auto debit = debit_lanes(*item, units, id, doing);
+  if (!debit) return std::unexpected{std::move(debit.error())};
+  if (*debit == nullptr) return 0;
+  if (!(*debit)->wait()) {
+    return base::fail(base::Errc::timeout, doing, "the units left the lanes; their transfers to the pool are queued");
+  }
+  return (*debit)->units();
+}
+
+// The units leave the lanes and their transfers are queued, in one step; nullptr when no unit was free, which is not
+// remembered. An id that took units before takes none now.
+base::Result<std::shared_ptr<Debit>> MemoryAdmission::debit_lanes(Item& item, std::int64_t units, const std::string& id,
+                                                                  const std::string& doing) {
+  const std::scoped_lock operating{item.operating};
+  if (const auto known = item.debits.find(id); known != item.debits.end()) return known->second;
+  if (item.debits.size() >= debits_max) {
+    return base::fail(base::Errc::limit, doing, fmt::format("an item takes at most {} reductions a run", debits_max));
+  }
+  if (!queue_.try_reserve(item.lane_count)) return base::fail(base::Errc::limit, doing, "the queue is full");
+  std::shared_ptr<Debit> debit;
   StealPlan plan;
   bool open = true;
   {
-    const AllLanes locked{*item};
-    for (std::uint32_t i = 0; i < item->lane_count; ++i) open = open && item->lanes[i].open;
+    const AllLanes locked{item};
+    for (std::uint32_t i = 0; i < item.lane_count; ++i) open = open && item.lanes[i].open;
     const auto available = locked.available();
-    if (open) plan = plan_debit({available.data(), item->lane_count}, units);
+    if (open) plan = plan_debit({available.data(), item.lane_count}, units);
+    if (plan.count > 0) {
+      debit = std::make_shared<Debit>(threads_, plan);
+      item.debits.emplace(id, debit);
+    }
     // Nothing below may fail.
     for (const StealStep& step : plan.moves()) {
-      Lane& lane = item->lanes[step.from];
+      Lane& lane = item.lanes[step.from];
       ledger::debit(lane.stock, step.units);
-      queue_.publish(model::StockTransfer{.id = next_transfer_id(id),
-                                          .item = key,
+      queue_.publish(model::StockTransfer{.id = reduction_transfer_id(item.key, id, step.from),
+                                          .item = item.key,
                                           .from = static_cast<std::int32_t>(step.from),
                                           .to = model::StockTransfer::pool,
                                           .units = step.units,
                                           .generation = lane.generation,
                                           .at = clock_.now_utc()},
-                     [count](const queue::Confirmation& confirmation) { count->add(confirmation.durable); });
+                     [debit](const queue::Confirmation& confirmation) { debit->confirmed(confirmation.durable); });
     }
   }
-  if (plan.count < item->lane_count) queue_.cancel_reservation(item->lane_count - plan.count);
+  if (plan.count < item.lane_count) queue_.cancel_reservation(item.lane_count - plan.count);
   if (!open) return base::fail(base::Errc::unavailable, doing, "its lanes are closed");
-  if (!count->all_durable(plan.count)) {
-    return base::fail(base::Errc::timeout, doing, "the units left the lanes; their transfers to the pool are queued");
-  }
-  std::int64_t taken = 0;
-  for (const StealStep& step : plan.moves()) taken += step.units;
-  return taken;
+  return debit;
 }
 
 StockView MemoryAdmission::stock(const model::ItemKey& key) const {

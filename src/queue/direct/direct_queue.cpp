@@ -1,7 +1,6 @@
 #include "queue/direct/direct_queue.hpp"
 
 #include <algorithm>
-#include <random>
 #include <utility>
 
 #include "base/assert.hpp"
@@ -13,26 +12,26 @@ constexpr std::size_t spare_blocks_max = 8;
 // How often overdue confirmations are looked for; the deadline is told this much late at most.
 constexpr std::chrono::milliseconds watch_every{50};
 
-// Between half and all of the wait, so that several refused writers do not knock at the same instant.
-std::chrono::milliseconds jittered(std::chrono::milliseconds wait) {
-  thread_local std::minstd_rand random{std::random_device{}()};
-  std::uniform_int_distribution<std::int64_t> spread{wait.count() / 2, wait.count()};
-  return std::chrono::milliseconds{spread(random)};
-}
-
 }  // namespace
 
-DirectQueue::DirectQueue(IntentConsumer& consumer, const base::Clock& clock, DirectQueueConfig config)
-    : consumer_{consumer}, clock_{clock}, config_{config} {
+DirectQueue::DirectQueue(IntentConsumer& consumer, const base::Clock& clock, DirectQueueConfig config,
+                         base::Threads& threads, base::Random& random)
+    : consumer_{consumer},
+      clock_{clock},
+      config_{config},
+      threads_{threads},
+      random_{random},
+      work_{threads.make_signal()},
+      tick_{threads.make_signal()} {
   SECKILL_ASSERT(config_.batch_max >= 1 && config_.batch_max <= config_.capacity, "the queue holds at least one batch");
 }
 
 DirectQueue::~DirectQueue() { stop(); }
 
 void DirectQueue::start() {
-  SECKILL_ASSERT(!consumer_thread_.joinable(), "a queue is started once");
-  consumer_thread_ = std::thread{[this] { run_consumer(); }};
-  watcher_thread_ = std::thread{[this] { run_watcher(); }};
+  SECKILL_ASSERT(!consumer_thread_ && !stopping_, "a queue is started once");
+  consumer_thread_ = threads_.start("queue-landing", [this] { run_consumer(); });
+  watcher_thread_ = threads_.start("queue-watcher", [this] { run_watcher(); });
 }
 
 void DirectQueue::stop() {
@@ -40,10 +39,10 @@ void DirectQueue::stop() {
     const std::scoped_lock lock{mutex_};
     stopping_ = true;
   }
-  work_.notify_all();
-  tick_.notify_all();
-  if (consumer_thread_.joinable()) consumer_thread_.join();
-  if (watcher_thread_.joinable()) watcher_thread_.join();
+  work_->notify_all();
+  tick_->notify_all();
+  if (const auto consumer = std::exchange(consumer_thread_, nullptr)) consumer->join();
+  if (const auto watcher = std::exchange(watcher_thread_, nullptr)) watcher->join();
   drop_all();  // only what was refused to the end, or accepted by a queue that never started
 }
 
@@ -83,7 +82,7 @@ void DirectQueue::publish(model::LaneRecord record, Confirm confirm) noexcept {
     block.expires_at.push_back(expires_at);
     wake = std::exchange(consumer_waits_, false);
   }
-  if (wake) work_.notify_one();
+  if (wake) work_->notify_one();
 }
 
 std::size_t DirectQueue::depth() const noexcept { return accepted_.load(std::memory_order_relaxed); }
@@ -107,7 +106,7 @@ const DirectQueue::Block* DirectQueue::next_block() {
   while (blocks_.empty()) {
     if (stopping_) return nullptr;
     consumer_waits_ = true;
-    work_.wait(lock);
+    work_->wait(lock);
   }
   consumer_waits_ = false;
   offered_ = true;
@@ -142,15 +141,20 @@ std::optional<std::vector<store::Landed>> DirectQueue::offer(const Block& block)
   }
 }
 
+// Between half and all of the wait, so that several refused writers do not knock at the same instant.
+std::chrono::milliseconds DirectQueue::jittered(std::chrono::milliseconds wait) {
+  return std::chrono::milliseconds{random_.between(wait.count() / 2, wait.count())};
+}
+
 // Waits, and returns false when the queue is stopping. stop() cuts a wait that was running short, once.
 bool DirectQueue::wait_backoff(std::chrono::milliseconds wait) {
   std::unique_lock lock{mutex_};
   if (stopping_) {
     lock.unlock();
-    std::this_thread::sleep_for(wait);
+    threads_.sleep_for(wait);
     return false;
   }
-  work_.wait_for(lock, wait, [this] { return stopping_.load(); });
+  (void)threads_.wait_for(*work_, lock, wait, [this] { return stopping_.load(); });
   return true;
 }
 
@@ -209,9 +213,8 @@ void DirectQueue::run_watcher() {
   while (true) {
     {
       std::unique_lock lock{mutex_};
-      tick_.wait_for(lock, watch_every, [this] { return stopping_.load(); });
       // While stopping, the consumer lands or stop() drops what is left; either confirms it.
-      if (stopping_) return;
+      if (threads_.wait_for(*tick_, lock, watch_every, [this] { return stopping_.load(); })) return;
       take_expired(clock_.steady_now(), overdue);
     }
     for (Confirm& confirm : overdue) {

@@ -13,7 +13,6 @@
 
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -21,11 +20,12 @@
 #include <mutex>
 #include <optional>
 #include <span>
-#include <thread>
 #include <vector>
 
 #include "base/clock.hpp"
 #include "base/limits.hpp"
+#include "base/random.hpp"
+#include "base/threads.hpp"
 #include "queue/intent_queue.hpp"
 
 namespace seckill::queue::direct {
@@ -41,8 +41,10 @@ struct DirectQueueConfig {
 
 class DirectQueue final : public IntentQueue {
  public:
-  // Borrows the consumer and the clock (durations only) for its whole life. Requires: 1 ≤ batch_max ≤ capacity.
-  DirectQueue(IntentConsumer& consumer, const base::Clock& clock, DirectQueueConfig config = {});
+  // Borrows the consumer, the clock (durations only), threads and random (jitter only) for its whole life.
+  // Requires: 1 ≤ batch_max ≤ capacity.
+  DirectQueue(IntentConsumer& consumer, const base::Clock& clock, DirectQueueConfig config = {},
+              base::Threads& threads = base::system_threads(), base::Random& random = base::system_random());
   ~DirectQueue() override;  // stops
   DirectQueue(const DirectQueue&) = delete;
   DirectQueue& operator=(const DirectQueue&) = delete;
@@ -79,6 +81,7 @@ class DirectQueue final : public IntentQueue {
   [[nodiscard]] const Block* next_block();
   [[nodiscard]] std::optional<std::vector<store::Landed>> offer(const Block& block);
   [[nodiscard]] bool wait_backoff(std::chrono::milliseconds wait);
+  [[nodiscard]] std::chrono::milliseconds jittered(std::chrono::milliseconds wait);
   [[nodiscard]] BlockPtr take_front();
   void settle(BlockPtr block, std::span<const store::Landed> landed);
   void drop_all();
@@ -89,6 +92,8 @@ class DirectQueue final : public IntentQueue {
   IntentConsumer& consumer_;
   const base::Clock& clock_;
   const DirectQueueConfig config_;
+  base::Threads& threads_;
+  base::Random& random_;
   LandedLate landed_late_;  // constant from start() on
 
   // Any thread.
@@ -101,15 +106,15 @@ class DirectQueue final : public IntentQueue {
   // Under the mutex. The front block may be in the consumer's hands (`offered_`): then its records are the consumer's
   // alone and nothing is added to it; its confirmations stay under the mutex.
   std::mutex mutex_;
-  std::condition_variable work_;  // the consumer waits for a record, a backoff or stop
-  std::condition_variable tick_;  // the watcher waits for its next look or stop
+  const std::unique_ptr<base::Signal> work_;  // the consumer waits for a record, a backoff or stop
+  const std::unique_ptr<base::Signal> tick_;  // the watcher waits for its next look or stop
   std::deque<BlockPtr> blocks_;
   std::vector<BlockPtr> spare_;
   bool offered_ = false;
   bool consumer_waits_ = false;
 
-  std::thread consumer_thread_;
-  std::thread watcher_thread_;
+  std::unique_ptr<base::Thread> consumer_thread_;
+  std::unique_ptr<base::Thread> watcher_thread_;
 };
 
 }  // namespace seckill::queue::direct
