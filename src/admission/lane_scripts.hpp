@@ -167,7 +167,8 @@ class LaneScripts {
   };
   virtual void live_marks(const LaneKey& lane, const LaneServer& server, base::UtcMs before, std::uint64_t cursor,
                           LaneAnswer<MarkPage> answer) = 0;
-  // Answers when everything this connection wrote before is on all replicas that the server has to have (WAIT).
+  // Answers when everything this server wrote before is on all replicas that it has to have. Redis's WAIT speaks of the
+  // waiting connection's own last write: an engine that waits on another connection first writes something there.
   // `refused`: fewer acknowledged in time.
   virtual void wait_replicas(const LaneKey& lane, const LaneServer& server, std::chrono::milliseconds longest,
                              LaneAnswer<LaneCode> answer) = 0;
