@@ -1,0 +1,217 @@
+// The steps of operating: terms, adoption, closing and installing.
+#include "unit/admission/lane_steps_lane.hpp"
+
+namespace seckill::test {
+namespace {
+
+using model::OrderState;
+
+TEST(LaneStepsOperating, only_terms_of_a_higher_version_are_installed) {
+  struct Row {
+    std::int64_t version;
+    std::int64_t limit;
+  };
+  for (const Row& row : {Row{6, 2}, Row{7, 2}, Row{8, 5}}) {
+    TestLane one;
+    model::ItemTerms terms = one.plan.terms;
+    terms.version = row.version;
+    terms.limit = 5;
+    EXPECT_EQ(steps::configure(one.lane, terms), LaneCode::done);
+    EXPECT_EQ(one.lane.terms.limit, row.limit);
+    one.lane.phase = LanePhase::closed;
+    terms.version = 99;
+    EXPECT_EQ(steps::configure(one.lane, terms), LaneCode::closed);
+    EXPECT_EQ(one.lane.terms.limit, row.limit);
+  }
+}
+
+TEST(LaneStepsOperating, an_adopted_intent_holds_units_once_and_lands_though_its_message_is_lost) {
+  TestLane one;
+  one.lane.terms.state = model::SaleState::paused;
+  for (int i = 0; i < 2; ++i) {
+    const auto reply = steps::adopt(one.lane, one.older_intent("ann", "r1", 2), one.now);
+    EXPECT_EQ(reply.code, LaneCode::done);
+    EXPECT_EQ(reply.adopted, Adopted::adopted) << "phase and price are the intent's";
+    EXPECT_EQ(reply.generation, 5U);
+  }
+  one.expect_stock(8, 2, 0);
+  one.now += 2'000;
+  const auto open = one.claim(2'000);
+  ASSERT_EQ(open.size(), 1U);
+  EXPECT_EQ(open[0].generation, 5U);
+  EXPECT_EQ(open[0].price_minor, 8'800);
+  EXPECT_EQ(open[0].admitted_at, TestLane::start - 500);
+  EXPECT_EQ(one.buy("ann", "r1"), Decision::replay);
+}
+
+TEST(LaneStepsOperating, adopting_is_refused_by_limit_and_stock_alone) {
+  TestLane one{3, 2};
+  EXPECT_EQ(steps::adopt(one.lane, one.older_intent("ann", "r1", 3), one.now).adopted, Adopted::refused) << "limit";
+  model::OrderIntent generous = one.older_intent("ann", "r1", 3);
+  generous.limit = 3;
+  EXPECT_EQ(steps::adopt(one.lane, generous, one.now).adopted, Adopted::adopted) << "the limit it was admitted under";
+  const auto short_of = steps::adopt(one.lane, one.older_intent("bob", "r1"), one.now);
+  EXPECT_EQ(short_of.code, LaneCode::done);
+  EXPECT_EQ(short_of.adopted, Adopted::refused) << "stock";
+  EXPECT_FALSE(one.lane.buyers.contains(ticket_of("bob", "r1")));
+  one.release("ann", "r1");
+  EXPECT_EQ(steps::adopt(one.lane, one.older_intent("bob", "r1"), one.now).adopted, Adopted::adopted);
+  TestLane many;
+  for (const char* id : {"r1", "r2", "r3", "r4"}) {
+    many.buy("ann", id);
+    many.release("ann", id);
+  }
+  EXPECT_EQ(steps::adopt(many.lane, many.older_intent("ann", "r5"), many.now).adopted, Adopted::refused) << "tickets";
+}
+
+TEST(LaneStepsOperating, an_intent_that_is_not_wanted_any_more_is_superseded) {
+  TestLane one;
+  one.buy("ann", "r1");
+  model::OrderIntent other = one.older_intent("ann", "r1");
+  other.digest = 8;
+  EXPECT_EQ(steps::adopt(one.lane, other, one.now).adopted, Adopted::superseded) << "other content";
+  EXPECT_EQ(steps::adopt(one.lane, one.older_intent("ann", "r1"), one.now).adopted, Adopted::adopted);
+  one.release("ann", "r1");
+  EXPECT_EQ(steps::adopt(one.lane, one.older_intent("ann", "r1"), one.now).adopted, Adopted::superseded) << "ended";
+  one.expect_stock(10, 0, 0);
+}
+
+TEST(LaneStepsOperating, adopting_waits_for_an_open_lane_that_is_not_older) {
+  TestLane one;
+  model::OrderIntent newer = one.older_intent("ann", "r1");
+  newer.generation = 6;
+  EXPECT_EQ(steps::adopt(one.lane, newer, one.now).code, LaneCode::stale);
+  one.lane.phase = LanePhase::installing;
+  EXPECT_EQ(steps::adopt(one.lane, one.older_intent("ann", "r1"), one.now).code, LaneCode::closed);
+  one.expect_stock(10, 0, 0);
+}
+
+TEST(LaneStepsOperating, closing_is_fenced_by_generation_and_leader) {
+  struct Row {
+    model::Generation generation;
+    std::uint64_t leader;
+    LaneCode code;
+  };
+  for (const Row& row : {Row{5, 9, LaneCode::done}, Row{5, 10, LaneCode::done}, Row{6, 1, LaneCode::done},
+                         Row{4, 99, LaneCode::stale}, Row{5, 8, LaneCode::stale}}) {
+    TestLane one;
+    one.buy("ann", "r1");
+    for (int i = 0; i < 2; ++i) EXPECT_EQ(steps::close(one.lane, row.generation, {.token = row.leader}), row.code);
+    EXPECT_EQ(one.lane.phase, row.code == LaneCode::done ? LanePhase::closed : LanePhase::open);
+    EXPECT_EQ(one.lane.intents.size(), 1U) << "marks and intents stay";
+  }
+  LaneState missing{TestLane{}.lane.key};
+  EXPECT_EQ(steps::close(missing, 5, {.token = 9}), LaneCode::done);
+  EXPECT_EQ(missing.phase, LanePhase::missing);
+}
+
+TEST(LaneStepsOperating, a_closed_generation_is_never_opened_or_installed_again) {
+  TestLane one;
+  admission::InstallPlan plan = one.plan;
+  plan.generation = 6;
+  EXPECT_EQ(steps::install_begin(one.lane, plan), LaneCode::done);
+  EXPECT_EQ(steps::close(one.lane, 6, plan.leader), LaneCode::done);
+  EXPECT_EQ(steps::install_open(one.lane, plan), LaneCode::stale) << "an open that comes late";
+  EXPECT_EQ(steps::install_begin(one.lane, plan), LaneCode::stale);
+  plan.generation = 7;
+  EXPECT_EQ(steps::install_begin(one.lane, plan), LaneCode::done);
+}
+
+TEST(LaneStepsOperating, an_install_builds_holds_and_memories_and_opens_when_all_are_there) {
+  TestLane one;
+  one.buy("zoe", "r1");
+  admission::InstallPlan plan = one.plan;
+  plan.generation = 6;
+  plan.stock = {.available = 4, .held = 3, .sold = 2};
+  plan.tickets = 5;
+  const std::vector first{TestLane::row("ann", "r1", OrderState::awaiting_payment),
+                          TestLane::row("ann", "r2", OrderState::expired),
+                          TestLane::row("bob", "r1", OrderState::parked, 2)};
+  const std::vector second{TestLane::row("bob", "r2", OrderState::refunded, 2),
+                           TestLane::row("cat", "r1", OrderState::failed)};
+  EXPECT_EQ(steps::install_batch(one.lane, plan, first), LaneCode::refused) << "not begun";
+  EXPECT_EQ(steps::install_open(one.lane, plan), LaneCode::refused);
+  EXPECT_EQ(one.lane.phase, LanePhase::open) << "the older lane serves until then";
+  EXPECT_EQ(steps::install_begin(one.lane, plan), LaneCode::done);
+  EXPECT_EQ(one.lane.tickets, 0U) << "emptied";
+  EXPECT_TRUE(one.lane.intents.empty());
+  for (int i = 0; i < 2; ++i) EXPECT_EQ(steps::install_batch(one.lane, plan, first), LaneCode::done);
+  EXPECT_EQ(steps::install_open(one.lane, plan), LaneCode::refused) << "tickets are missing";
+  EXPECT_EQ(steps::install_batch(one.lane, plan, second), LaneCode::done);
+  EXPECT_EQ(steps::install_open(one.lane, plan), LaneCode::done);
+  one.plan = plan;
+  one.expect_stock(4, 3, 2);
+  EXPECT_EQ(one.lane.marks.size(), 3U);
+  const auto ended = one.admit(TestLane::ask("cat", "r1"));
+  EXPECT_EQ(ended.decision, Decision::replay);
+  EXPECT_EQ(ended.ticket->state, model::TicketState::failed);
+  EXPECT_TRUE(ended.published);
+  EXPECT_EQ(one.buy("bob", "r3"), Decision::limit_reached) << "held and sold units count";
+  EXPECT_TRUE(steps::live_marks(one.lane, one.now + 1, 0).intents.empty()) << "the store has their rows";
+  one.release("bob", "r1");
+  EXPECT_EQ(one.admit(TestLane::ask("bob", "r1")).ticket->state, model::TicketState::failed) << "parked, discarded";
+  one.expect_stock(6, 1, 2);
+}
+
+TEST(LaneStepsOperating, sums_that_are_not_the_plans_are_refused) {
+  TestLane one;
+  admission::InstallPlan plan = one.plan;
+  plan.generation = 6;
+  plan.stock = {.available = 4, .held = 2, .sold = 0};
+  plan.tickets = 1;
+  EXPECT_EQ(steps::install_begin(one.lane, plan), LaneCode::done);
+  const std::vector rows{TestLane::row("ann", "r1", OrderState::awaiting_payment)};
+  EXPECT_EQ(steps::install_batch(one.lane, plan, rows), LaneCode::done);
+  EXPECT_EQ(steps::install_open(one.lane, plan), LaneCode::refused);
+  EXPECT_EQ(one.lane.phase, LanePhase::installing);
+  const std::vector other{TestLane::row("ann", "r1", OrderState::awaiting_payment, 2)};
+  EXPECT_EQ(steps::install_batch(one.lane, plan, other), LaneCode::refused) << "one ticket, other content";
+}
+
+TEST(LaneStepsOperating, who_may_install_over_what) {
+  struct Row {
+    LanePhase phase;  // of a lane of generation 5 by leader 9
+    model::Generation generation;
+    std::uint64_t leader;
+    LaneCode begin, batch, open;
+  };
+  constexpr auto done = LaneCode::done, stale = LaneCode::stale, refused = LaneCode::refused;
+  for (const Row& row :
+       {Row{LanePhase::open, 5, 9, done, done, done}, Row{LanePhase::open, 5, 8, stale, stale, stale},
+        Row{LanePhase::open, 5, 10, stale, stale, stale}, Row{LanePhase::open, 4, 10, stale, stale, stale},
+        Row{LanePhase::open, 6, 10, done, refused, refused}, Row{LanePhase::installing, 5, 9, done, done, done},
+        Row{LanePhase::installing, 5, 8, stale, stale, stale},
+        Row{LanePhase::installing, 5, 10, done, refused, refused},
+        Row{LanePhase::installing, 4, 9, stale, stale, stale}, Row{LanePhase::closed, 5, 9, stale, stale, stale},
+        Row{LanePhase::closed, 6, 9, done, refused, refused}, Row{LanePhase::missing, 1, 1, done, refused, refused}}) {
+    const auto made = [&] {
+      TestLane one;
+      one.lane.phase = row.phase;
+      one.plan.generation = row.generation;
+      one.plan.leader.token = row.leader;
+      return one;
+    };
+    SCOPED_TRACE(testing::Message() << "phase " << static_cast<int>(row.phase) << " generation " << row.generation
+                                    << " leader " << row.leader);
+    TestLane begun = made();
+    EXPECT_EQ(steps::install_begin(begun.lane, begun.plan), row.begin);
+    TestLane batched = made();
+    EXPECT_EQ(steps::install_batch(batched.lane, batched.plan, {}), row.batch);
+    TestLane opened = made();
+    EXPECT_EQ(steps::install_open(opened.lane, opened.plan), row.open);
+  }
+}
+
+TEST(LaneStepsOperating, an_epoch_never_comes_twice_not_even_over_a_flush) {
+  TestLane one;
+  one.buy("ann", "r1");
+  one.release("ann", "r1");
+  const std::uint64_t before = one.lane.epoch;
+  one.lane = LaneState{one.lane.key};
+  one.plan.generation = 6;
+  EXPECT_EQ(steps::install_begin(one.lane, one.plan), LaneCode::done);
+  EXPECT_GT(one.lane.epoch, before);
+}
+
+}  // namespace
+}  // namespace seckill::test
