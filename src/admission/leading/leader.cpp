@@ -25,7 +25,8 @@ RebuildTask task_of(const model::ItemKey& item, const store::LaneAuthorityRow& r
           .to = to,
           .generation = row.row.generation,
           .server = {.run_id = row.run_id, .replication_id = row.replication_id},
-          .never_installed = never_installed(row)};
+          .never_installed = never_installed(row),
+          .by_database = row.state == LaneState::store};
 }
 
 bool as_it_should_be(const store::LaneAuthorityRow& row, const LaneReading& reading) noexcept {

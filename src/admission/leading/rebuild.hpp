@@ -12,7 +12,10 @@
 //   begin, batches        | half installed and closed: begun again under g+2 7 lane open  | closed g+1            |
 //   open g+1              | nobody knows of it; begun again under g+2 8 store open | lane g+1 on this server | done
 //
-// (To state `store` there is no 6 and 7, and 3 is tried but not insisted on: nothing is emptied.)
+// (To state `store` there is no 6 and 7, and 3 is tried but not insisted on: nothing is emptied. From state `store`
+// there is no 1 and 2: nobody holds anything yet for what that generation was asked for, so nothing of it may land as a
+// hold in a closed row (it could be short, P1); raising the generation at once makes it superseded, and the lane
+// decides.)
 //
 // Fences: the token in 1, 5, 8 (store) and 6, 7 (lane), the generation in 6, 7, 8 and in everything nodes do, the
 // server in 6 and 7. Whatever reply is unknown ends this lane's attempt; a new attempt has a higher generation, which
@@ -65,6 +68,7 @@ struct RebuildTask {
   model::Generation generation = 1;
   LaneServer server;             // where the row says the lane is
   bool never_installed = false;  // fresh from preload: nobody can have been admitted, so nothing is waited for
+  bool by_database = false;      // the row says `store`
 };
 
 enum class LaneOutcome : std::uint8_t {

@@ -135,8 +135,9 @@ class SimSource final : public queue::IntentSource {
  public:
   SimSource(SimBroker& broker, SimBroker::ClientPtr client) : broker_{broker}, client_{std::move(client)} {}
   ~SimSource() override {
-    // A worker that ends in good order closes its connection.
-    if (client_->lives()) broker_.lose_connection(client_);
+    // A worker that ends in good order closes its connection; a dead one's is found out in time.
+    if (!client_->lives()) return;
+    broker_.lose_connection(client_);
     broker_.clients_.erase(client_->id);
   }
   SimSource(const SimSource&) = delete;

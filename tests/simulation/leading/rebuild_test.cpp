@@ -1,0 +1,365 @@
+// Leader and rebuild against the simulated store, lanes and broker: what each loss leaves, that a leader may die at any
+// step, and that nothing a buyer was answered for is forgotten on the way (P5).
+#include <gtest/gtest.h>
+
+#include <tuple>
+
+#include "simulation/leading/leading_world.hpp"
+
+namespace seckill::sim {
+namespace {
+
+using admission::Decision;
+using admission::leading::judge_row;
+using admission::leading::RowWants;
+
+TEST(Rebuild, APreloadReachesTheLanesByTheFirstRebuildWithoutWaiting) {
+  LeadingWorld world;
+  ASSERT_TRUE(world.database.preload(world.item.sale, 0, {}));
+  world.start_leader();
+  EXPECT_TRUE(world.run_until_open(4s)) << "nobody holds a node lease on what was never open";
+  EXPECT_EQ(world.row(0).row.generation, 2U);
+  EXPECT_EQ(world.buy("ann").decision, Decision::admit);
+  EXPECT_EQ(world.broken(false), "");
+}
+
+TEST(Rebuild, LanesThatAreAsTheyShouldBeAreLeftAlone) {
+  LeadingWorld world;
+  world.open();
+  const auto before = world.row(0).row.generation;
+  world.run(30s);
+  EXPECT_EQ(world.row(0).row.generation, before);
+  EXPECT_GT(world.leading[0]->leader.counters().looks.load(), 10U);
+}
+
+TEST(Rebuild, AFlushedLaneComesBackWithEveryTicketLiveAndEnded) {
+  LeadingWorld world;
+  world.start_worker();
+  world.open();
+  std::vector<model::OrderIntent> intents;
+  for (int i = 0; i < 10; ++i) intents.push_back(world.bought("buyer-" + std::to_string(i)));
+  ASSERT_TRUE(world.run_until_drained());
+  store::EndCommand cancel;
+  cancel.ticket = intents[0].ticket;
+  cancel.now = world.kernel.utc();
+  ASSERT_EQ(world.database.end_tickets({&cancel, 1})->at(0).result, store::EndResult::done);
+  world.lanes.flush(0);
+  ASSERT_TRUE(world.run_until_open());
+  EXPECT_EQ(world.broken(true), "");
+  for (int i = 0; i < 10; ++i) {
+    EXPECT_EQ(world.buy("buyer-" + std::to_string(i)).decision, Decision::replay) << "P4, also after it ended";
+  }
+}
+
+TEST(Rebuild, AFailoverARestartAndAnEvictionAreFound) {
+  LeadingWorld world;
+  world.start_worker();
+  world.open();
+  (void)world.bought("ann");
+  ASSERT_TRUE(world.run_until_drained());
+  const std::vector<std::function<bool()>> losses{
+      [&] { return world.lanes.fail_over(0); }, [&] { return world.lanes.restart(0, 2s); },
+      [&] { return world.lanes.evict({world.item, 0}); }, [&] { return world.lanes.restart_rolled_back(0, 100ms); }};
+  for (const auto& loss : losses) {
+    world.run(5s);
+    ASSERT_TRUE(loss());
+    world.run(1ms);
+    ASSERT_TRUE(world.run_until_open());
+    EXPECT_EQ(world.buy("ann").decision, Decision::replay);
+    EXPECT_EQ(world.broken(true), "");
+  }
+}
+
+TEST(Rebuild, AConfirmedIntentWhoseMarkWasLostIsAdoptedAndLands) {
+  LeadingWorld world;
+  world.open();
+  const auto lost = world.bought("ann");
+  ASSERT_TRUE(world.broker.holds(lost.ticket));
+  world.lanes.flush(0);  // before anybody landed it: the barrier goes by without it
+  ASSERT_TRUE(world.run_until_open());
+  ASSERT_FALSE(world.order(lost));
+  world.start_worker();
+  ASSERT_TRUE(world.run_until_drained());
+  ASSERT_TRUE(world.order(lost));
+  EXPECT_EQ(world.order(lost)->state, model::OrderState::awaiting_payment);
+  EXPECT_EQ(world.working->landing.counters().adopted.load(), 1U);
+  EXPECT_EQ(world.buy("ann").decision, Decision::replay);
+  EXPECT_EQ(world.broken(false), "");
+}
+
+// The buyer was answered because all replicas had his intent, while the broker was slow. P5.
+TEST(Rebuild, AnIntentThatOnlyTheReplicaHasIsSalvagedBeforeTheLaneIsEmptied) {
+  LeadingWorld world;
+  world.start_worker();
+  world.open();
+  world.broker.set_alarm(true);
+  const auto only_here = world.admitted("ann");
+  world.run(1s);
+  ASSERT_TRUE(world.lanes.fail_over(0));
+  EXPECT_FALSE(world.run_until_open(60s)) << "nobody takes the intent, so the lane is not emptied";
+  EXPECT_TRUE(world.lanes.lane(world.lane_of(only_here))->buyers.contains(only_here.ticket));
+  world.broker.set_alarm(false);
+  ASSERT_TRUE(world.run_until_open());
+  ASSERT_TRUE(world.run_until_drained());
+  EXPECT_TRUE(world.order(only_here)) << "P5";
+  EXPECT_EQ(world.broken(true), "");
+}
+
+TEST(Rebuild, AMarkWhoseConfirmedMessageTheBrokerLostIsSalvaged) {
+  LeadingWorld world;
+  world.open();
+  const auto lost = world.bought("ann");
+  world.broker.lose_everything();
+  ASSERT_TRUE(world.database.report_lane(world.item, lost.lane, world.row(lost.lane).row.generation, "test"));
+  world.run(1ms);
+  ASSERT_TRUE(world.run_until_open());
+  world.start_worker();
+  ASSERT_TRUE(world.run_until_drained());
+  EXPECT_TRUE(world.order(lost)) << "P5";
+}
+
+TEST(Rebuild, WhatIsInTheStoreIsNotPublishedAgain) {
+  LeadingWorld world;
+  world.start_worker();
+  world.open();
+  for (int i = 0; i < 10; ++i) (void)world.bought("buyer-" + std::to_string(i));
+  ASSERT_TRUE(world.run_until_drained());
+  const auto before = world.broker.counters().published;
+  ASSERT_TRUE(world.lanes.fail_over(0));
+  world.run(1ms);
+  ASSERT_TRUE(world.run_until_open());
+  EXPECT_EQ(world.broker.counters().published, before);
+}
+
+TEST(Rebuild, TermsEditedWhileTheLaneWasClosedAreInstalled) {
+  LeadingWorld world;
+  world.open();
+  world.lanes.flush(0);
+  world.kernel.run_until([&] { return world.row(0).state == LaneState::closed; }, 10s);
+  auto sale = world.database.find_sale(world.item.sale).value();
+  ++sale.version;
+  sale.items[0].limit = 1;
+  ASSERT_TRUE(world.database.update_sale(sale, {}));
+  ASSERT_TRUE(world.run_until_open());
+  world.run(1s);
+  EXPECT_EQ(world.lanes.lane({world.item, 0})->terms.limit, 1);
+}
+
+TEST(Rebuild, AnswersThatAreLostOrLateEndInOpenLanesAllTheSame) {
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    LeadingWorld world{seed};
+    world.start_worker();
+    world.open();
+    std::vector<model::OrderIntent> intents;
+    for (int i = 0; i < 12; ++i) intents.push_back(world.bought("buyer-" + std::to_string(i)));
+    world.lanes.set_faults({.not_sent = 20, .request_lost = 30, .reply_lost = 100, .late = 100});
+    world.store_faults.lost_reply = 100;
+    world.store_faults.late = 50;
+    world.store_faults.unavailable = 100;
+    ASSERT_TRUE(world.lanes.fail_over(0));
+    world.start_leader(1);
+    world.run(60s);
+    EXPECT_EQ(world.broken(false), "") << "seed " << seed;
+    world.lanes.set_faults({});
+    world.store_faults = {};
+    ASSERT_TRUE(world.run_until_open(90s)) << "seed " << seed;
+    ASSERT_TRUE(world.run_until_drained(90s)) << "seed " << seed;
+    world.run(30s);
+    for (const auto& intent : intents) EXPECT_TRUE(world.order(intent)) << "P5, seed " << seed;
+    EXPECT_EQ(world.broken(true), "") << "seed " << seed;
+  }
+}
+
+// --- a leader that dies at any step ---
+
+class EveryCut : public ::testing::TestWithParam<std::tuple<std::string, int>> {};
+
+TEST_P(EveryCut, IsFinishedByTheNextLeader) {
+  const auto& [point, nth] = GetParam();
+  LeadingWorld world;
+  world.start_worker();
+  world.open();
+  std::vector<model::OrderIntent> intents;
+  for (int i = 0; i < 12; ++i) intents.push_back(world.bought("buyer-" + std::to_string(i)));
+  ASSERT_TRUE(world.run_until_drained());
+  world.stop_worker();
+  intents.push_back(world.bought("confirmed"));
+  intents.push_back(world.admitted("only-in-the-lane"));
+  world.run(1s);
+  world.kernel.crash_at(point, static_cast<std::uint64_t>(nth), 0s);
+  ASSERT_TRUE(world.lanes.fail_over(0));
+  ASSERT_TRUE(world.kernel.run_until([&] { return !world.leader_nodes[0]->alive(); }, 90s)) << "the cut was reached";
+  EXPECT_EQ(world.broken(false), "");
+  world.start_leader(1);
+  world.run(6s);
+  world.start_worker();
+  ASSERT_TRUE(world.run_until_open());
+  ASSERT_TRUE(world.run_until_drained());
+  for (const auto& intent : intents) EXPECT_TRUE(world.order(intent)) << "P5 " << intent.buyer.str();
+  EXPECT_EQ(world.broken(true), "");
+}
+
+std::string name_of_cut(const ::testing::TestParamInfo<EveryCut::ParamType>& info) {
+  std::string name = std::get<0>(info.param) + "_" + std::to_string(std::get<1>(info.param));
+  for (char& c : name) c = c == '.' ? '_' : c;
+  return name;
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Rebuild, EveryCut,
+    ::testing::Values(std::tuple{"lease.asked", 3}, std::tuple{"lease.committed", 8}, std::tuple{"close.asked", 1},
+                      std::tuple{"close.committed", 1}, std::tuple{"close.asked", 2}, std::tuple{"close.committed", 2},
+                      std::tuple{"lane.close.executed", 1}, std::tuple{"lane.server_of.replied", 1},
+                      std::tuple{"lane.live_marks.replied", 1}, std::tuple{"lane.live_marks.replied", 2},
+                      std::tuple{"broker.published", 1}, std::tuple{"broker.confirmed", 1},
+                      std::tuple{"rebuild.asked", 1}, std::tuple{"rebuild.committed", 1},
+                      std::tuple{"lane.install_begin.executed", 1}, std::tuple{"lane.install_begin.replied", 1},
+                      std::tuple{"lane.install_batch.executed", 1}, std::tuple{"lane.install_batch.executed", 2},
+                      std::tuple{"lane.install_batch.replied", 3}, std::tuple{"lane.install_open.executed", 1},
+                      std::tuple{"lane.install_open.replied", 1}, std::tuple{"open.asked", 1},
+                      std::tuple{"open.committed", 1}, std::tuple{"rebuild.asked", 2},
+                      std::tuple{"lane.install_begin.executed", 2}, std::tuple{"open.committed", 2}),
+    name_of_cut);
+
+// --- who leads ---
+
+TEST(Leader, OnlyOneOfTwoLeadsAndTheOtherTakesOver) {
+  LeadingWorld world;
+  world.open();
+  world.start_leader(1);
+  world.run(20s);
+  EXPECT_TRUE(world.leading[0]->leader.lease().held());
+  EXPECT_FALSE(world.leading[1]->leader.lease().held());
+  const auto first = world.leading[0]->leader.lease().held()->token;
+  world.leader_nodes[0]->crash();
+  ASSERT_TRUE(world.kernel.run_until([&] { return world.leading[1]->leader.lease().held().has_value(); }, 10s));
+  EXPECT_GT(world.leading[1]->leader.lease().held()->token, first);
+}
+
+TEST(Leader, ALeaderThatCannotProveItsLeaseLeadsNoLonger) {
+  LeadingWorld world;
+  world.open();
+  world.store_faults.down = true;
+  world.run(3s);
+  EXPECT_TRUE(world.leading[0]->leader.lease().held());
+  world.run(3s);
+  EXPECT_FALSE(world.leading[0]->leader.lease().held());
+  world.store_faults.down = false;
+  world.run(10s);
+  EXPECT_TRUE(world.leading[0]->leader.lease().held());
+}
+
+TEST(Leader, ARestartedNodeIsAnotherHolder) {
+  LeadingWorld world;
+  world.open();
+  const auto before = world.leading[0]->leader.lease().held()->token;
+  world.leader_nodes[0]->crash();
+  world.start_leader(0);
+  world.run(1s);
+  EXPECT_FALSE(world.leading[0]->leader.lease().held()) << "its former life's lease stands";
+  world.run(10s);
+  EXPECT_GT(world.leading[0]->leader.lease().held()->token, before);
+}
+
+TEST(Leader, WhatAnOldLeaderDoesLateChangesNothing) {
+  LeadingWorld world;
+  world.open();
+  const auto old = *world.leading[0]->leader.lease().held();
+  world.leader_nodes[0]->crash();
+  world.start_leader(1);
+  world.run(20s);
+  ASSERT_TRUE(world.is_open());
+  const auto row = world.row(0);
+  SimStore store{&world.kernel, world.database, &world.buyers_node, world.store_faults};
+  admission::leading::Rebuild rebuild{{.authority = store,
+                                       .store = store,
+                                       .scripts = *world.buyers,
+                                       .publisher = *world.publisher,
+                                       .threads = world.buyers_node.threads()},
+                                      {}};
+  const admission::leading::RebuildTask task{
+      .lane = {world.item, 0}, .generation = row.row.generation, .server = world.server_in_row(0)};
+  // It believes that it leads.
+  const auto outcomes = rebuild.run({&task, 1}, old, [] { return true; });
+  EXPECT_EQ(outcomes.at(0), admission::leading::LaneOutcome::fenced);
+  EXPECT_EQ(world.row(0).row.generation, row.row.generation);
+  EXPECT_EQ(world.row(0).state, LaneState::lane);
+  // And what it had sent to the lane before is refused there.
+  const admission::InstallPlan plan{.generation = row.row.generation, .leader = old, .terms = {}, .stock = {}};
+  const auto begun =
+      world.call<LaneCode>(&SimLanesClient::install_begin, {world.item, 0}, world.server_in_row(0), plan);
+  EXPECT_NE(begun.value(), LaneCode::closed);
+  EXPECT_TRUE(world.is_open());
+  EXPECT_EQ(world.broken(true), "");
+}
+
+TEST(Leader, RowsAreJudgedByStateAndWish) {
+  store::LaneAuthorityRow row;
+  EXPECT_EQ(judge_row(row, LaneState::lane), RowWants::rebuild) << "never installed";
+  row.row.generation = 2;
+  row.run_id = "run";
+  EXPECT_EQ(judge_row(row, LaneState::lane), RowWants::look);
+  EXPECT_EQ(judge_row(row, LaneState::store), RowWants::rebuild);
+  EXPECT_EQ(judge_row(row, LaneState::closed), RowWants::close);
+  row.state = LaneState::closed;
+  EXPECT_EQ(judge_row(row, LaneState::lane), RowWants::rebuild);
+  EXPECT_EQ(judge_row(row, LaneState::closed), RowWants::nothing) << "P1: a person decides";
+  row.state = LaneState::store;
+  EXPECT_EQ(judge_row(row, LaneState::store), RowWants::nothing);
+  EXPECT_EQ(judge_row(row, LaneState::lane), RowWants::rebuild);
+}
+
+// --- admission by database (DESIGN §4.6) ---
+
+TEST(Modes, TheLandingDecidesWhileTheDatabaseAdmitsAndTheLaneDecidesWhatIsLeftAfterwards) {
+  LeadingWorld world{3, {.total = 16, .limit = 1}};
+  world.start_worker();
+  world.open();
+  auto wanted = world.bought("ann");
+  ASSERT_TRUE(world.run_until_drained());
+  ASSERT_TRUE(world.database.want_state(world.item, LaneState::store, {}));
+  ASSERT_TRUE(world.run_until_open());
+
+  const auto undecided = [&](const std::string& buyer, model::Generation generation) {
+    model::OrderIntent intent = wanted;
+    intent.buyer = *model::BuyerId::parse(buyer);
+    intent.lane = wanted.lane;
+    intent.ticket =
+        model::derive_ticket(world.authority().sale.ticket_key, world.item, intent.buyer, "r1", wanted.lane);
+    intent.generation = generation;
+    return intent;
+  };
+  std::vector<model::OrderIntent> asked;
+  const auto generation = world.row(wanted.lane).row.generation;
+  for (int i = 0; i < 10; ++i) {
+    asked.push_back(undecided("buyer-" + std::to_string(i), generation));
+    EXPECT_EQ(world.publish(asked.back()), queue::Published::confirmed);
+  }
+  ASSERT_TRUE(world.run_until_drained());
+  int ordered = 0;
+  for (const auto& one : asked) {
+    ASSERT_TRUE(world.order(one));
+    ordered += world.order(one)->state == model::OrderState::awaiting_payment ? 1 : 0;
+  }
+  EXPECT_EQ(ordered, 7) << "the lane has 8 units, ann has one";
+
+  // Leaving, with requests still undecided in the queue: more than there are units.
+  world.stop_worker();
+  std::vector<model::OrderIntent> late;
+  for (int i = 0; i < 5; ++i) {
+    late.push_back(undecided("late-" + std::to_string(i), generation));
+    EXPECT_EQ(world.publish(late.back()), queue::Published::confirmed);
+  }
+  ASSERT_TRUE(world.database.want_state(world.item, LaneState::lane, {}));
+  ASSERT_TRUE(world.run_until_open());
+  world.start_worker();
+  ASSERT_TRUE(world.run_until_drained());
+  for (const auto& one : late) {
+    ASSERT_TRUE(world.order(one)) << "P6";
+    EXPECT_EQ(world.order(one)->reason, model::FailReason::superseded);
+  }
+  EXPECT_EQ(world.broken(true), "") << "and no oversell guard was tripped by what was never admitted";
+}
+
+}  // namespace
+}  // namespace seckill::sim
