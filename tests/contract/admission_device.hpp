@@ -4,11 +4,13 @@
 #pragma once
 
 #include <condition_variable>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <set>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "ledger/lane_stock.hpp"
@@ -95,6 +97,7 @@ class DeviceStore final : public store::Store {
   }
   base::Status visit_tickets(const model::ItemKey& item,
                              const std::function<void(const store::TicketRow&)>& visitor) override {
+    if (const auto meanwhile = take_meanwhile()) meanwhile();
     const std::scoped_lock lock{mutex_};
     for (const auto& [ticket, order] : items_.at(item).orders) {
       visitor({.ticket = ticket,
@@ -120,6 +123,11 @@ class DeviceStore final : public store::Store {
     const std::scoped_lock lock{mutex_};
     sales_.at(sale.id.str()) = sale;
     return {};
+  }
+  // What happens just before tickets are visited the next time, as between an install's two readings.
+  void before_next_visit(std::function<void()> meanwhile) {
+    const std::scoped_lock lock{mutex_};
+    meanwhile_ = std::move(meanwhile);
   }
   // Every row of the item as it stands.
   [[nodiscard]] ItemRows rows(const model::ItemKey& item) {
@@ -174,6 +182,10 @@ class DeviceStore final : public store::Store {
   static std::unexpected<base::Error> no() {
     return base::fail(base::Errc::unavailable, "asking the device", "it keeps stock rows and orders only");
   }
+  std::function<void()> take_meanwhile() {
+    const std::scoped_lock lock{mutex_};
+    return std::exchange(meanwhile_, {});
+  }
   static void must(bool held, const char* promise) {
     if (!held) throw std::logic_error(promise);  // ends the test at once, with the promise's name
   }
@@ -202,6 +214,7 @@ class DeviceStore final : public store::Store {
       const bool ended = model::is_ended(order.state);
       return {.as = ended ? store::LandedAs::already_ended : store::LandedAs::already_live, .state = order.state};
     }
+    if (item.stock.lanes.at(intent.lane).generation != intent.generation) return {.as = store::LandedAs::superseded};
     const bool refuse = refused_.contains(intent.buyer.str());
     store::Order order{.ticket = intent.ticket,
                        .item = intent.item,
@@ -263,6 +276,7 @@ class DeviceStore final : public store::Store {
   std::map<std::string, model::Sale> sales_;
   std::map<model::ItemKey, ItemRows> items_;
   std::set<std::string> refused_;
+  std::function<void()> meanwhile_;
   std::size_t landed_ = 0;
 };
 

@@ -142,6 +142,19 @@ TEST_P(AdmissionInstall, P6_an_end_during_an_install_is_sent_again) {
   EXPECT_EQ(fresh->admission().stock(world.item()).available, 1);
 }
 
+TEST_P(AdmissionInstall, P6_an_end_between_the_two_readings_of_an_install_is_no_damage) {
+  World world{GetParam(), {.total = 8}};
+  store::EndCommand cancel;
+  cancel.ticket = world.ask("u1", "r").ticket->ticket;
+  const std::unique_ptr<Engine> fresh = world.another();
+  // The stock rows were read with the unit held, the ticket is read as cancelled.
+  world.store.before_next_visit(
+      [&] { EXPECT_EQ(world.store.end_tickets({&cancel, 1})->front().result, store::EndResult::done); });
+  const base::Status installed = fresh->admission().install(world.sale, world.sale.items[0], world.store);
+  ASSERT_TRUE(installed.has_value()) << installed.error().text();
+  EXPECT_EQ(fresh->admission().stock(world.item()).available, 8);
+}
+
 TEST_P(AdmissionInstall, an_end_of_an_item_that_is_not_in_memory_is_acknowledged) {
   World world{GetParam()};
   const model::Ticket ticket = world.ask("u1", "r").ticket->ticket;
@@ -189,6 +202,17 @@ TEST_P(AdmissionInstall, a_credit_that_fits_no_lane_changes_nothing) {
   refused([](auto& bad) { bad.generation = 9; }, base::Errc::stale);
   refused([](auto& bad) { bad.item.sku = *model::Sku::parse("nothing"); }, base::Errc::not_found);
   EXPECT_EQ(world.lane_sum().available, 16);
+}
+
+TEST_P(AdmissionInstall, closed_lanes_take_no_credit_and_give_no_units) {
+  World world{GetParam(), {.total = 16, .lanes = 2}};
+  world.admission().close_lanes(world.item(), "a test");
+  const model::StockTransfer credit{
+      .id = "t1", .item = world.item(), .from = model::StockTransfer::pool, .to = 0, .units = 1, .generation = 1};
+  EXPECT_EQ(world.admission().credit(credit).error().code, base::Errc::unavailable);
+  EXPECT_EQ(world.admission().debit_to_pool(world.item(), 1, "d1").error().code, base::Errc::unavailable);
+  EXPECT_EQ(world.lane_sum(), (ledger::LaneStock{.available = 16, .held = 0, .sold = 0}));
+  EXPECT_EQ(world.store.rows(world.item()).stock.pool, 0);
 }
 
 TEST_P(AdmissionInstall, a_reduction_takes_free_units_only_and_says_how_many) {

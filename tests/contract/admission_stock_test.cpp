@@ -139,6 +139,26 @@ TEST_P(AdmissionStock, an_order_of_price_0_is_sold_as_soon_as_it_landed) {
   world.expect_conserved();
 }
 
+TEST_P(AdmissionStock, P9_refusals_and_reductions_leave_no_place_of_the_queue_taken) {
+  World world{GetParam(), {.total = 64, .lanes = 8}};
+  const model::Ticket ticket = world.ask("u1", "r").ticket->ticket;
+  // More of each than the queue has places.
+  for (std::size_t i = 0; i <= base::limits::queue_records_max; ++i) {
+    ASSERT_EQ(world.ask("u1", "more").answer, PurchaseAnswer::limit_reached) << i;
+  }
+  EXPECT_EQ(world.ask("u2", "r").answer, PurchaseAnswer::admitted);
+  std::int64_t taken = 0;
+  for (std::size_t i = 0; i <= base::limits::queue_records_max / 8; ++i) {
+    const auto units = world.admission().debit_to_pool(world.item(), 62, fmt::format("r{}", i));
+    ASSERT_TRUE(units.has_value()) << i << ": " << units.error().text();
+    taken += *units;
+  }
+  EXPECT_EQ(taken, 62);
+  (void)world.end(ticket, model::OrderEvent::cancel);
+  EXPECT_EQ(world.ask("u3", "r").answer, PurchaseAnswer::admitted);
+  world.expect_conserved();
+}
+
 TEST_P(AdmissionStock, a_reduction_waits_for_a_slow_disk_and_says_what_it_took) {
   World world{GetParam(), {.total = 40, .lanes = 4}};
   world.landing.hold(true);
@@ -151,6 +171,17 @@ TEST_P(AdmissionStock, a_reduction_waits_for_a_slow_disk_and_says_what_it_took) 
   const auto units = taken.get();
   ASSERT_TRUE(units.has_value()) << units.error().text() << ": asked again it would take as many once more";
   EXPECT_EQ(*units, 8);
+}
+
+TEST_P(AdmissionStock, P2_a_reduction_asked_again_takes_no_unit_twice) {
+  World world{GetParam(), {.total = 64, .lanes = 8}};
+  EXPECT_EQ(world.admission().debit_to_pool(world.item(), 20, "cut"), 20);
+  EXPECT_EQ(world.admission().debit_to_pool(world.item(), 20, "cut"), 20) << "the same units, not others";
+  EXPECT_EQ(world.lane_sum().available, 44);
+  EXPECT_EQ(world.store.rows(world.item()).stock.pool, 20);
+  EXPECT_EQ(world.admission().debit_to_pool(world.item(), 20, "cut-2"), 20) << "another reduction";
+  EXPECT_EQ(world.lane_sum().available, 24);
+  world.expect_conserved();
 }
 
 }  // namespace

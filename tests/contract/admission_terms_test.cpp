@@ -134,6 +134,16 @@ TEST_P(AdmissionTerms, the_early_sold_out_is_lowered_at_once_when_a_unit_comes_b
   EXPECT_EQ(world.ask("u9", "r").answer, PurchaseAnswer::admitted);
 }
 
+TEST_P(AdmissionTerms, P8_closed_lanes_answer_nobody_early) {
+  World world{GetParam(), {.total = 8}};
+  for (int i = 0; i < 8; ++i) (void)world.ask(fmt::format("u{}", i), "r");
+  EXPECT_EQ(world.ask("u8", "r").answer, PurchaseAnswer::sold_out);
+  EXPECT_EQ(early(world, "u9"), PurchaseAnswer::sold_out);
+  world.admission().close_lanes(world.item(), "a test");
+  EXPECT_EQ(early(world, "u9"), std::nullopt) << "sold out is final, and closed lanes cannot know";
+  EXPECT_EQ(world.ask("u9", "r").answer, PurchaseAnswer::busy);
+}
+
 TEST_P(AdmissionTerms, before_the_start_nobody_is_admitted_and_everybody_is_told_early) {
   World world{GetParam(), {.total = 8}};
   ASSERT_TRUE(install_terms(world, [&](model::Sale& sale) { sale.starts_at += 5'000; }).has_value());

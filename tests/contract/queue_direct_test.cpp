@@ -161,6 +161,19 @@ TEST_F(DirectQueueTest, what_waits_together_lands_together_at_most_a_batch) {
   EXPECT_EQ(landing.units(), up_to(20));
 }
 
+TEST_F(DirectQueueTest, P5_a_record_that_comes_while_a_batch_lands_waits_for_the_next) {
+  DirectQueue queue{landing, clock, {.capacity = 100, .batch_max = 8}};
+  landing.hold(true);
+  queue.start();
+  publish(queue, intent(1));
+  landing.wait_for_offers(1);
+  publish(queue, intent(2));  // the landing has been given its batch and does not know this one
+  landing.hold(false);
+  for (const auto& [number, confirmation] : confirmations.wait_for(2)) EXPECT_TRUE(confirmation.durable) << number;
+  EXPECT_EQ(landing.batches(), (std::vector<std::size_t>{1, 1}));
+  EXPECT_EQ(landing.units(), up_to(2));
+}
+
 TEST_F(DirectQueueTest, reserved_and_accepted_records_never_exceed_the_capacity) {
   DirectQueue queue{landing, clock, {.capacity = 10, .batch_max = 4}};
   landing.hold(true);

@@ -258,6 +258,23 @@ TEST_P(StoreLanding, transfers_move_units_once_an_id_and_in_the_order_of_the_rec
   EXPECT_EQ(shop.broken(), "");
 }
 
+TEST_P(StoreLanding, FS_01_units_that_came_to_a_lane_later_do_not_cover_an_earlier_hold) {
+  const Shop shop = a_shop(32, 32);
+  const StockTransfer steal{
+      .id = "t1", .item = shop.item(), .from = 1, .to = 0, .units = 8, .generation = 1, .at = start_of_sale};
+  const auto hold = shop.intent("alice", "r1", 9, 0);
+  // A lane that admits nine when it has eight is broken, whatever it is given in the same batch.
+  const std::vector<model::LaneRecord> hold_first{hold, steal};
+  const auto refused = store().land(hold_first, start_of_sale);
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_EQ(refused.error().code, Errc::oversell_guard);
+  EXPECT_EQ(shop.sums(), (ledger::LaneStock{.available = 32, .held = 0, .sold = 0}));
+  const std::vector<model::LaneRecord> steal_first{steal, hold};
+  ASSERT_TRUE(store().land(steal_first, start_of_sale).has_value());
+  EXPECT_EQ(shop.stock().lanes[0].stock, (ledger::LaneStock{.available = 7, .held = 9, .sold = 0}));
+  EXPECT_EQ(shop.broken(), "");
+}
+
 TEST_P(StoreLanding, a_transfer_reaches_the_pool_and_a_short_one_refuses_the_batch) {
   const Shop shop = a_shop(16);
   const std::vector<model::LaneRecord> reduce{StockTransfer{

@@ -280,6 +280,44 @@ TEST(BuyerApi, FS_12_NoRecordIsNeverFailedAndOneBuyersStateIsHisOwn) {
   EXPECT_EQ(no_sale.status, 404);
 }
 
+TEST(BuyerApi, FS_12_AStoreThatCannotBeAskedIsUnavailableNeverNoRecord) {
+  BuyerShop shop;
+  const std::string ticket = shop.buy("alice", "r1").text("ticket");
+  const std::string by_request = std::string{gizmo_path} + "/purchases?request_id=r1";
+  const auto while_away = [&](const auto& ask) {
+    shop.shop.store().fail("find_order", base::Errc::unavailable);
+    const Answer answer = ask();
+    EXPECT_EQ(answer.status, 503) << answer.body;
+    EXPECT_NE(answer.head.find("\r\nRetry-After: "), std::string::npos);
+  };
+  while_away([&] { return shop.get(by_request, shop.login("alice")); });
+  while_away([&] { return shop.get(std::string{gizmo_path} + "/tickets/" + ticket, shop.login("alice")); });
+  shop.shop.clock.advance(std::chrono::hours{2});
+  shop.restart_without_lanes();
+  while_away([&] { return shop.get(by_request, shop.login("alice")); });
+  while_away([&] { return shop.buy("alice", "r1"); });
+  EXPECT_EQ(shop.buy("alice", "r1").text("ticket"), ticket) << "asked again, he reads what he has";
+}
+
+TEST(BuyerApi, P5_WhileTheDiskIsFullTheAnswerIsBusyWithTheTicket) {
+  BuyerShop shop;
+  shop.shop.store().fail("land", base::Errc::disk_full, 1'000'000);
+  Answer unknown;
+  std::jthread buyer{[&] { unknown = shop.buy("alice", "r1"); }};
+  while (shop.shop.store().calls("land") == 0) std::this_thread::yield();
+  shop.shop.clock.advance(std::chrono::seconds{5});  // past any deadline of a confirmation
+  buyer.join();
+  EXPECT_EQ(unknown.status, 503) << unknown.body;
+  EXPECT_EQ(unknown.text("reason"), "busy");
+  EXPECT_EQ(unknown.text("ticket").size(), 26U) << "unknown is not failed: he may ask what became of it";
+  shop.shop.store().heal();
+  shop.shop.settle();
+  const Answer known = shop.buy("alice", "r1");
+  EXPECT_EQ(known.status, 200) << known.body;
+  EXPECT_EQ(known.text("ticket"), unknown.text("ticket"));
+  EXPECT_EQ(shop.available(), 99);
+}
+
 TEST(BuyerApi, ClickingTooFastIsDelayedNotDenied) {
   BuyerShop shop;
   int admitted = 0;

@@ -334,6 +334,22 @@ TEST(TicketEnds, a_restart_sends_what_was_left_in_the_outbox_and_changes_nothing
   shop.expect_sound();
 }
 
+TEST(TicketEnds, P4_FS_40_a_cancelled_request_and_his_one_chance_are_known_after_a_restart) {
+  Shop shop{{.tickets_max = 1}};
+  shop.open();
+  const auto ticket = shop.buy("u1", "r1");
+  EXPECT_EQ(shop.end(ticket, OrderEvent::cancel), EndResult::done);
+  shop.restart();
+  const auto again = shop.admit("u1", "r1");
+  EXPECT_EQ(again.answer, PurchaseAnswer::replayed) << "the same request never buys twice";
+  ASSERT_TRUE(again.ticket.has_value());
+  EXPECT_EQ(again.ticket->ticket, ticket);
+  EXPECT_FALSE(again.ticket->live);
+  EXPECT_EQ(shop.admit("u1", "r2").answer, PurchaseAnswer::limit_reached);
+  EXPECT_EQ(shop.stock().available, 10);
+  shop.expect_sound();
+}
+
 TEST(TicketEnds, stop_finishes_what_waits_and_then_refuses) {
   Shop shop{{.total = 20}};
   shop.open(false);

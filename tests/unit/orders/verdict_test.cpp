@@ -163,6 +163,16 @@ TEST(Verdict, oversell_in_the_lanes_is_found_while_everything_still_moves) {
   EXPECT_EQ(broken(judge(picture)), "P1");
 }
 
+TEST(Verdict, P1_one_unit_too_many_is_an_oversell_in_rows_in_orders_and_in_lanes) {
+  auto picture = sound_picture();
+  picture.items[0].audit.stock.total = 50;  // as many as are held or sold
+  EXPECT_TRUE(judge(picture).front().holds);
+  picture.items[0].audit.stock.total = 49;
+  const auto p1 = judge(picture).front();
+  EXPECT_FALSE(p1.holds);
+  EXPECT_EQ(p1.detail, "s1/phone: 10 held and 40 sold of 49 in the store (and 2 more)") << "each of the three counts";
+}
+
 TEST(Verdict, the_first_finding_is_told_and_the_rest_are_counted) {
   auto picture = sound_picture();
   picture.items[0].audit.buyers_over_cap = 2;
