@@ -19,7 +19,7 @@ import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-CHECKS = ("selftest", "layers", "beast", "style", "docs", "notices", "cases", "format")
+CHECKS = ("selftest", "layers", "beast", "style", "docs", "notices", "cases", "mutants", "format")
 SYSTEM_SECONDS_MAX = 20 * 60
 FAST_SECONDS_MAX = 10 * 60
 

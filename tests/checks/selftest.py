@@ -3,6 +3,7 @@
 a temporary folder."""
 
 import contextlib
+import json
 import tempfile
 import unittest
 from pathlib import Path
@@ -12,6 +13,7 @@ import cases
 import docs
 import format as house_format
 import layers
+import mutants
 import notices
 import style
 
@@ -149,6 +151,29 @@ class Checks(unittest.TestCase):
 
     def test_format_finds_what_the_formatter_would_change(self):
         self.broken(house_format.check, "house format", src__base__a_dot_cpp="// x\nint  x ;\n")
+
+    def test_mutants_finds_a_list_that_no_longer_fits_the_code(self):
+        sound = {"name": "a_check_dropped", "file": "src/base/text.cpp", "find": "  if (x) return;", "replace": "",
+                 "keeps": ["P1"], "why": "it oversells", "killed_by": "unit_base Text.reads"}
+        code = {"src__base__text_dot_cpp": "// x\nvoid f() {\n  if (x) return;\n}\n",
+                "tests__unit__base__text_test_dot_cpp": "// x\nTEST(Text, reads) {}\n"}
+
+        def listed(**changes: object) -> dict[str, str]:
+            return code | {"tests__mutants__mutants_dot_yaml": json.dumps([sound | changes])}
+        with tree(**listed()) as root:
+            self.assertEqual(mutants.check(root), [])
+        self.broken(mutants.check, "stands 0 times", **listed(find="if (y)"))
+        self.broken(mutants.check, "stands 2 times", **(listed() | {
+            "src__base__text_dot_cpp": "// x\n  if (x) return;\n  if (x) return;\n"}))
+        self.broken(mutants.check, "no test unit_base Text.writes", **listed(killed_by="unit_base Text.writes"))
+        self.broken(mutants.check, "no test unit_model", **listed(killed_by="unit_model Text.reads"))
+        self.broken(mutants.check, "does not exist", **listed(file="src/base/gone.cpp"))
+        self.broken(mutants.check, "must differ", **listed(replace="  if (x) return;"))
+        self.broken(mutants.check, "keeps names", **listed(keeps=["a promise"]))
+        self.broken(mutants.check, "killed_by is", **listed(killed_by="unit_base"))
+        self.broken(mutants.check, "exactly the keys", **listed(because="no such key"))
+        self.broken(mutants.check, "appears twice", **(listed() | {
+            "tests__mutants__mutants_dot_yaml": json.dumps([sound, sound])}))
 
     def test_notices_finds_a_dependency_that_is_not_listed(self):
         more = GOOD["cmake/SeckillDependencies.cmake"] + "find_package(fmt REQUIRED)\n"
