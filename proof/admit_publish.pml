@@ -274,13 +274,24 @@ end:
   od
 }
 
-/* mirrors: admission/rebuild, in two steps: closed, then, after the node lease and after every intent and every live mark
- * without a row that the surviving replica holds has been published and confirmed, rows are read, the lane is installed
- * and opened. The barrier may come back before or after. */
-#ifdef INSTALL_DROPS_INTENTS
-#define all_published true
+/* mirrors: admission/rebuild, in two steps: closed; then rows are read, the lane is installed and opened, and what the
+ * surviving replica holds live without a row stays live, with its intent. The barrier may come back before or after. */
+#ifdef INSTALL_FORGETS
+#define stays(r) false
 #else
-#define all_published (!stream[0] && !stream[1])
+#define stays(r) (mark[r] == LIVE && row[r] == NONE && available[0] > 0)
+#endif
+#define install(r) \
+  if \
+  :: stays(r) -> available[0]--; published[r] = false; stream[r] = true; intent_of[r] = 1 \
+  :: else -> mark[r] = row[r]; published[r] = (row[r] == LIVE); stream[r] = false; intent_of[r] = 0 \
+  fi
+
+/* 5 s are longer than a request's 1 s, so nobody is answered 202 for what was admitted before. */
+#ifdef NO_NODE_LEASE
+#define node_lease_over true
+#else
+#define node_lease_over (waiting[0] == 0)
 #endif
 
 active proctype failover() {
@@ -288,14 +299,12 @@ end_alive:
   if
   :: d_step { !lost -> lost = true; open[0] = false;
        mark[0] = replica[0]; mark[1] = replica[1]; /* the tail is lost */
-       stream[0] = (replica[0] && row[0] == NONE); stream[1] = (replica[1] && row[1] == NONE);
+       stream[0] = replica[0]; stream[1] = replica[1];
        intent_of[0] = 0; intent_of[1] = 0
      }
-     d_step { (waiting[0] == 0 && all_published) -> /* the node lease, 5 s, is longer than a request's 1 s */
-       stream[0] = false; stream[1] = false;
-       mark[0] = row[0]; mark[1] = row[1];
-       published[0] = (row[0] == LIVE); published[1] = (row[1] == LIVE);
+     d_step { node_lease_over ->
        available[0] = stock[0];
+       install(0); install(1);
        generation[0] = 1; open[0] = true; undrained[0] = true;
        replica[0] = false; replica[1] = false
      }
