@@ -60,9 +60,10 @@ void ItemCopies::refresh_all() {
     const auto copy = read(item->key);
     if (!copy) {
       // The copy ages, and past its lease admissions are busy: nothing else is to be done about it here.
-      base::log::warn("{}", copy.error().text());
+      if (!std::exchange(failing_, true)) base::log::warn("copies of items grow old: {}", copy.error().text());
       continue;
     }
+    if (std::exchange(failing_, false)) base::log::info("copies of items are fresh again");
     if ((*copy)->authority.lanes.size() != item->lane_count) {
       base::log::error("copying item {}: its number of lanes changed, which is fixed for the sale", item->key.text());
       continue;

@@ -50,7 +50,8 @@ class ItemCopies {
   const Gate& gate_;
   RemoteItems& items_;
   Periodic reader_;
-  std::mutex watching_;  // guards wanted_; never held across a call
+  bool failing_ = false;  // owned by the reader's thread: an outage is logged once
+  std::mutex watching_;   // guards wanted_; never held across a call
   std::size_t wanted_ = 0;
 };
 

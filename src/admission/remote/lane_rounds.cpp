@@ -121,10 +121,10 @@ void LaneRounds::send_reports() {
   }
   while (!reports.empty()) {
     const Report& report = reports.front();
-    base::log::warn("lane {} of {}, generation {}, is reported: {}", report.lane, report.item->key.text(),
-                    report.generation, report.why);
     const auto told = ports_.authority.report_lane(report.item->key, report.lane, report.generation, report.why);
     if (!told) break;
+    base::log::warn("lane {} of {}, generation {}, was reported: {}", report.lane, report.item->key.text(),
+                    report.generation, report.why);
     reports.pop_front();
   }
   if (reports.empty()) return;

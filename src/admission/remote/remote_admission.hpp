@@ -100,9 +100,12 @@ class RemoteAdmission final : public Admission {
   };
   [[nodiscard]] std::optional<Known> known(const model::ItemKey& item) const;
   [[nodiscard]] bool open_here(const Known& known, model::LaneIndex lane) const;
-  // What the lane has of the buyer, those that `wanted` accepts being durable.
+  // What the lane has of the buyer, all of it durable; with `only`, that ticket being durable.
   void look_up(const model::ItemKey& item, const model::BuyerId& buyer, std::optional<model::Ticket> only,
                TicketsDone done);
+  // The units that reductions of this id have taken before; `next` becomes, by lane, the first number it has not used.
+  base::Result<std::int64_t> taken_under(const model::ItemKey& item, const std::string& id,
+                                         std::vector<std::uint32_t>& next);
   enum class End : std::uint8_t { release, post };
   void end_ticket(const model::ItemKey& item, const model::Ticket& ticket, End end, LaneDone done);
 

@@ -64,20 +64,10 @@ base::Status RemoteAdmission::credit(const model::StockTransfer& transfer) {
                             .to_generation = transfer.generation});
 }
 
-base::Result<std::int64_t> RemoteAdmission::debit_to_pool(const model::ItemKey& key, std::int64_t units,
-                                                          const std::string& id) {
-  const std::string doing = fmt::format("reducing {} by {} units", key.text(), units);
-  if (items_.find(key) == nullptr) return base::fail(base::Errc::not_found, doing, "it is not watched here");
-  if (units < 1) return base::fail(base::Errc::invalid, doing, "a reduction takes at least one unit");
-  const auto closed = [&] { return base::fail(base::Errc::unavailable, doing, "not all of its lanes are open"); };
-  auto item = known(key);
-  if (!item || !all_open(*item->copy)) return closed();
-  const std::uint32_t lanes = item->item->lane_count;
-
-  // What this id has taken before, and the next number each lane has not used.
+base::Result<std::int64_t> RemoteAdmission::taken_under(const model::ItemKey& key, const std::string& id,
+                                                        std::vector<std::uint32_t>& next) {
   std::int64_t taken = 0;
-  std::vector<std::uint32_t> next(lanes, 0);
-  for (model::LaneIndex lane = 0; lane < lanes; ++lane) {
+  for (model::LaneIndex lane = 0; lane < next.size(); ++lane) {
     for (; next[lane] < debits_a_lane_max; ++next[lane]) {
       const std::string debit_id = reduction_id(key, id, lane, next[lane]);
       const auto found = ports_.store.find_transfer(debit_id);
@@ -88,9 +78,34 @@ base::Result<std::int64_t> RemoteAdmission::debit_to_pool(const model::ItemKey& 
       }
       const auto state = ports_.authority.transfer_state(debit_id);
       if (!state) return std::unexpected(state.error());
-      if (!state->has_value()) break;  // free, or debited and not decided: this one goes on with it
+      if (!state->has_value()) break;  // free, or debited and not decided: that one goes on
     }
   }
+  return taken;
+}
+
+base::Result<std::int64_t> RemoteAdmission::debit_to_pool(const model::ItemKey& key, std::int64_t units,
+                                                          const std::string& id) {
+  const std::string doing = fmt::format("reducing {} by {} units", key.text(), units);
+  if (items_.find(key) == nullptr) return base::fail(base::Errc::not_found, doing, "it is not watched here");
+  if (units < 1) return base::fail(base::Errc::invalid, doing, "a reduction takes at least one unit");
+  const auto closed = [&] { return base::fail(base::Errc::unavailable, doing, "not all of its lanes are open"); };
+  auto item = known(key);
+  if (!item || !all_open(*item->copy)) return closed();
+  const std::uint32_t lanes = item->item->lane_count;
+
+  std::vector<std::uint32_t> next(lanes, 0);
+  const auto before = taken_under(key, id, next);
+  if (!before) return std::unexpected(before.error());
+  std::int64_t taken = *before;
+  const auto take = [&](model::LaneIndex lane, std::int64_t wanted) -> base::Status {
+    if (next[lane] >= debits_a_lane_max) return {};
+    const std::string debit_id = reduction_id(key, id, lane, next[lane]++);
+    const auto moved = transfers_.move(*item->item, *item->copy, lane, model::StockTransfer::pool, wanted, debit_id);
+    if (!moved) return std::unexpected(moved.error());
+    taken += *moved;
+    return {};
+  };
   // Twice, because what the first reading saw may have been bought meanwhile.
   for (int pass = 0; pass < 2 && taken < units; ++pass) {
     item = known(key);
@@ -98,15 +113,19 @@ base::Result<std::int64_t> RemoteAdmission::debit_to_pool(const model::ItemKey& 
     std::vector<std::int64_t> available;
     for (const auto& reading : calls_.read_all(*item->item, *item->copy)) {
       if (!reading || !reading->open) return closed();
+      const auto lane = static_cast<model::LaneIndex>(available.size());
       available.push_back(reading->stock.available);
+      // Debited by an earlier try that stopped there: its units go on to the pool before others are taken.
+      const auto stopped = std::ranges::find_if(reading->transfers, [&](const LaneTransferRecord& record) {
+        return record.units > 0 && record.id == reduction_id(key, id, lane, next[lane]);
+      });
+      if (stopped == reading->transfers.end()) continue;
+      if (auto gone_on = take(lane, stopped->units); !gone_on) return std::unexpected(gone_on.error());
     }
+    if (taken >= units) break;
     const StealPlan plan = plan_debit(available, units - taken);
     for (const StealStep& step : plan.moves()) {
-      if (next[step.from] >= debits_a_lane_max) continue;
-      const auto moved = transfers_.move(*item->item, *item->copy, step.from, model::StockTransfer::pool, step.units,
-                                         reduction_id(key, id, step.from, next[step.from]++));
-      if (!moved) return std::unexpected(moved.error());
-      taken += *moved;
+      if (auto moved = take(step.from, step.units); !moved) return std::unexpected(moved.error());
     }
   }
   return taken;
