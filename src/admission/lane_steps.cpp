@@ -42,7 +42,7 @@ void replay(const LaneState& lane, const LaneMark& mark, const LaneAsk& ask, Lan
   const LaneTicket& same = *std::ranges::find(mark.tickets, ask.request_id, &LaneTicket::request_id);
   decision.ticket = view_of(same);
   decision.published = same.published;
-  if (same.live() && !same.published) decision.intent = lane.intent_of(mark.buyer, same);
+  if (!same.published) decision.intent = lane.intent_of(mark.buyer, same);
 }
 
 // The refusal names the buyer's own live tickets; those that are not known durable as intents, to be published first.
@@ -124,7 +124,7 @@ LaneScripts::MarkPage live_marks(const LaneState& lane, base::UtcMs before, std:
   for (std::size_t place = cursor; place < end; ++place) {
     const LaneMark& mark = lane.marks[place];
     for (const LaneTicket& ticket : mark.tickets) {
-      if (ticket.live() && ticket.terms && ticket.admitted_at < before) {
+      if (ticket.terms && ticket.admitted_at < before) {
         page.intents.push_back(lane.intent_of(mark.buyer, ticket));
       }
     }

@@ -49,9 +49,9 @@ struct LaneTicket {
   base::UtcMs admitted_at = 0;
   model::TicketState state = model::TicketState::queued;
   LaneUnits units_state = LaneUnits::held;
-  bool published = false;            // its intent is known durable elsewhere
+  bool published = false;            // its intent is known durable elsewhere; so it is once the ticket has ended
   std::uint64_t stream_entry = 0;    // its entry in `intents`; 0: none
-  std::optional<IntentTerms> terms;  // none: the store is known to have its row
+  std::optional<IntentTerms> terms;  // none: the store is known to have its row; so it has once units moved on
   friend bool operator==(const LaneTicket&, const LaneTicket&) = default;
 
   [[nodiscard]] bool live() const noexcept { return units_state != LaneUnits::ended; }

@@ -153,6 +153,17 @@ TEST(LaneStepsOperating, an_install_builds_holds_and_memories_and_opens_when_all
   one.expect_stock(6, 1, 2);
 }
 
+TEST(LaneStepsOperating, P4_a_lane_does_not_open_without_the_memory_of_an_ended_ticket) {
+  TestLane one;
+  admission::InstallPlan plan = one.plan;
+  plan.generation = 6;
+  plan.tickets = 2;
+  EXPECT_EQ(steps::install_begin(one.lane, plan), LaneCode::done);
+  const std::vector rows{TestLane::row("ann", "r1", OrderState::cancelled)};
+  EXPECT_EQ(steps::install_batch(one.lane, plan, rows), LaneCode::done);
+  EXPECT_EQ(steps::install_open(one.lane, plan), LaneCode::refused);
+}
+
 TEST(LaneStepsOperating, sums_that_are_not_the_plans_are_refused) {
   TestLane one;
   admission::InstallPlan plan = one.plan;
