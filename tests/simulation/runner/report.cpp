@@ -1,0 +1,73 @@
+#include "simulation/runner/report.hpp"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include <boost/json.hpp>
+#include <cmath>
+#include <ctime>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+namespace seckill::sim {
+namespace {
+
+double hours(std::chrono::nanoseconds time) { return std::chrono::duration<double, std::ratio<3600>>{time}.count(); }
+
+bool write(const std::filesystem::path& path, const std::string& text) {
+  std::error_code error;
+  if (path.has_parent_path()) std::filesystem::create_directories(path.parent_path(), error);
+  std::ofstream out{path, std::ios::trunc};
+  out << text << '\n';
+  return static_cast<bool>(out.flush());
+}
+
+}  // namespace
+
+bool write_report(const std::string& path, const World& world, const Totals& totals) {
+  const double wall_s = std::chrono::duration<double>{totals.wall_time}.count();
+  boost::json::object points;
+  for (const auto& [name, passed] : totals.passages) {
+    const auto crashed = totals.crashed_at.find(name);
+    points[name] = {{"passed", passed}, {"crashed", crashed == totals.crashed_at.end() ? 0 : crashed->second}};
+  }
+  const boost::json::object report{
+      {"world", world.name},
+      {"seeds", totals.seeds},
+      {"violations", totals.violations},
+      {"virtual_hours", std::round(hours(totals.virtual_time) * 100) / 100},
+      {"purchases", totals.purchases},
+      {"requests", totals.requests},
+      {"events", totals.events},
+      {"wall_s", std::round(wall_s * 10) / 10},
+      {"purchases_per_s", wall_s > 0 ? std::round(static_cast<double>(totals.purchases) / wall_s) : 0},
+      {"points", points},
+  };
+  return write(path, boost::json::serialize(report));
+}
+
+bool add_to_record(const std::string& path, const World& world, const Totals& totals) {
+  boost::json::object record;
+  if (std::ifstream in{path}) {
+    std::ostringstream text;
+    text << in.rdbuf();
+    boost::system::error_code error;
+    const boost::json::value read = boost::json::parse(text.str(), error);
+    if (error || !read.is_object()) return false;
+    record = read.as_object();
+  }
+  boost::json::object& own =
+      record[world.name].is_object() ? record[world.name].as_object() : record[world.name].emplace_object();
+  const auto before = [&](const char* key) {
+    const boost::json::value* found = own.if_contains(key);
+    return found != nullptr && found->is_number() ? found->to_number<double>() : 0.0;
+  };
+  own["seeds_total"] = static_cast<std::uint64_t>(before("seeds_total")) + totals.seeds;
+  own["virtual_hours_total"] = std::round((before("virtual_hours_total") + hours(totals.virtual_time)) * 100) / 100;
+  own["purchases_total"] = static_cast<std::uint64_t>(before("purchases_total")) + totals.purchases;
+  own["date"] = fmt::format("{:%Y-%m-%d}", fmt::gmtime(std::time(nullptr)));
+  return write(path, boost::json::serialize(record));
+}
+
+}  // namespace seckill::sim
