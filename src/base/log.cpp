@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "base/text.hpp"
 
@@ -26,6 +27,10 @@ struct Writer {
 };
 std::unique_ptr<Writer>& writer() {
   static std::unique_ptr<Writer> instance;
+  return instance;
+}
+Listener& listening() {
+  static Listener instance;
   return instance;
 }
 std::atomic<Level> level_kept{Level::warn};
@@ -74,10 +79,13 @@ void stop() noexcept {
   format_used = Format::text;
 }
 
+void listen(Listener listener) { listening() = std::move(listener); }
+
 bool enabled(Level level) noexcept { return level >= level_kept.load(std::memory_order_relaxed); }
 
 void write(Level level, std::string_view message) noexcept {
   try {
+    if (const Listener& listener = listening()) return listener(level, message);
     const std::string line = one_line(message);
     if (const auto& active = writer()) {
       active->logger->log(spdlog_level(level), spdlog::string_view_t{line.data(), line.size()});

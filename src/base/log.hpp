@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include <cstdint>
+#include <functional>
 #include <string_view>
 
 namespace seckill::base::log {
@@ -25,6 +26,11 @@ struct Settings {
 void start(const Settings& settings);
 // Writes what waits and ends the thread. Idempotent.
 void stop() noexcept;
+
+// From now on kept lines go to `listener`, at once and by whoever logs, instead of to standard error; an empty function
+// ends it. For runs that judge what is logged. Not while other threads log.
+using Listener = std::function<void(Level, std::string_view)>;
+void listen(Listener listener);
 
 // True when lines of this level are kept: lets callers skip work. Any thread.
 [[nodiscard]] bool enabled(Level level) noexcept;

@@ -26,6 +26,12 @@ Time wake_delay(Random& random) noexcept {
   return Time{random.between(0, 5'000)};
 }
 
+void count(std::vector<std::pair<std::string, std::uint64_t>>& counts, std::string_view name) {
+  auto known = std::ranges::find(counts, name, &std::pair<std::string, std::uint64_t>::first);
+  if (known == counts.end()) known = counts.insert(known, {std::string{name}, 0});
+  ++known->second;
+}
+
 }  // namespace
 
 // --- events ---
@@ -252,9 +258,7 @@ Node& Kernel::add_node(std::string name) {
 const std::vector<std::unique_ptr<Node>>& Kernel::nodes() const noexcept { return impl_->nodes; }
 
 void Kernel::passing(std::string_view point) {
-  auto known = std::ranges::find(impl_->passages, point, &std::pair<std::string, std::uint64_t>::first);
-  if (known == impl_->passages.end()) known = impl_->passages.insert(known, {std::string{point}, 0});
-  ++known->second;
+  count(impl_->passages, point);
   Node* const node = impl_->running;
   if (node == nullptr || !node->alive()) return;
   for (auto planned = impl_->planned.begin(); planned != impl_->planned.end(); ++planned) {
@@ -262,6 +266,7 @@ void Kernel::passing(std::string_view point) {
     const Time down_for = planned->down_for;
     impl_->planned.erase(planned);
     note(fmt::format("{} crashes at {}", node->name(), point));
+    count(impl_->crashed_at, point);
     node->die();
     impl_->crash(*node, down_for);
     return;
@@ -273,9 +278,15 @@ void Kernel::crash_at(std::string point, std::uint64_t nth, Time down_for) {
   impl_->planned.push_back({std::move(point), nth, down_for});
 }
 
+void Kernel::cancel_crashes() { impl_->planned.clear(); }
+
 void Kernel::on_crash(std::function<void(Node&, Time down_for)> crashed) { impl_->on_crash = std::move(crashed); }
 
 const std::vector<std::pair<std::string, std::uint64_t>>& Kernel::passages() const noexcept { return impl_->passages; }
+
+const std::vector<std::pair<std::string, std::uint64_t>>& Kernel::crashed_at() const noexcept {
+  return impl_->crashed_at;
+}
 
 void Kernel::note(std::string line) {
   impl_->fingerprint ^= base::xxh3_64(line);

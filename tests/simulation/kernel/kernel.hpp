@@ -88,9 +88,13 @@ class Kernel {
   void passing(std::string_view point);
   // The plan: crash whichever node passes `point` for the `nth` time (from 1) from now on.
   void crash_at(std::string point, std::uint64_t nth, Time down_for);
+  // Drops every planned crash that has not come.
+  void cancel_crashes();
   // Called after a node crashed by passing(); the world restarts it then.
   void on_crash(std::function<void(Node&, Time down_for)> crashed);
   [[nodiscard]] const std::vector<std::pair<std::string, std::uint64_t>>& passages() const noexcept;
+  // Points at which a node was crashed, and how often.
+  [[nodiscard]] const std::vector<std::pair<std::string, std::uint64_t>>& crashed_at() const noexcept;
 
   // One line of the run's story, kept in a bounded ring; the last lines are printed when a seed fails.
   void note(std::string line);

@@ -71,6 +71,7 @@ struct Kernel::Impl {
   std::vector<PlannedCrash> planned;
   std::function<void(Node&, Time)> on_crash;
   std::vector<std::pair<std::string, std::uint64_t>> passages;
+  std::vector<std::pair<std::string, std::uint64_t>> crashed_at;
   std::deque<std::string> story;
 
   void plan(Time delay, Node* node, std::move_only_function<void()> run);

@@ -55,6 +55,21 @@ TEST(Log, LevelsBelowTheKeptOneAreDropped) {
   EXPECT_NE(said.find("but this"), std::string::npos);
 }
 
+TEST(Log, AListenerHearsEachKeptLineAtOnceInsteadOfStandardError) {
+  std::vector<std::string> heard;
+  ::testing::internal::CaptureStderr();
+  log::listen([&](log::Level level, std::string_view line) {
+    heard.push_back((level == log::Level::error ? "error " : "other ") + std::string{line});
+  });
+  log::debug("not kept");
+  log::error("disk {}", 7);
+  EXPECT_EQ(heard, std::vector<std::string>{"error disk 7"});
+  log::listen({});
+  log::error("to standard error");
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(), "to standard error\n");
+  EXPECT_EQ(heard.size(), 1U);
+}
+
 TEST(Duration, NeedsAUnitAndIsNeverGuessed) {
   EXPECT_EQ(parse_duration_ms("500ms"), 500);
   EXPECT_EQ(parse_duration_ms("5s"), 5'000);

@@ -168,6 +168,20 @@ TEST(SaleDesk, AReductionThatStoppedHalfWayIsFinishedByAskingAgain) {
   EXPECT_EQ(finished.live("available"), 35);
 }
 
+TEST(SaleDesk, P2_AReductionThatARestartCutShortTakesNoUnitTwice) {
+  AdminShop shop;
+  shop.make_sale("a", 40);
+  shop.shop.store().fail("take_from_pool", base::Errc::disk_full);
+  const std::string path = "/admin/v1/sales/a/items/tea/reduce";
+  EXPECT_EQ(shop.call("POST", path, R"({"units":5,"id":"x"})").status, 503);
+  shop.restart();
+  const Answer finished = shop.call("POST", path, R"({"units":5,"id":"x"})");
+  EXPECT_EQ(finished.number("taken"), 5) << finished.body;
+  EXPECT_EQ(finished.stock("total"), 35);
+  EXPECT_EQ(finished.stock("pool"), 0) << "what had left the lanes before is what leaves the sale";
+  EXPECT_EQ(finished.live("available"), 35);
+}
+
 TEST(SaleDesk, ADraftsStockChangesInThePool) {
   AdminShop shop;
   ASSERT_EQ(shop.call("POST", "/admin/v1/sales", shop.sale_json("a", 20)).status, 201);
