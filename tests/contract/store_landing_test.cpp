@@ -210,6 +210,18 @@ TEST_P(StoreLanding, a_lowered_limit_does_not_bind_what_was_admitted_under_a_hig
   EXPECT_EQ(third.error().code, Errc::constraint);
 }
 
+TEST_P(StoreLanding, an_intent_of_more_units_than_its_own_limit_violates_whatever_the_buyer_was_allowed_before) {
+  const Shop shop = a_shop(100, 5);
+  shop.ordered(shop.intent("alice", "r1", 1));
+  auto impossible = shop.intent("alice", "r2", 2);
+  impossible.limit = 1;
+  const auto landed = shop.land({impossible});
+  ASSERT_FALSE(landed.has_value());
+  EXPECT_EQ(landed.error().code, Errc::constraint);
+  EXPECT_NE(landed.error().cause.find("buyer_units"), std::string::npos);
+  EXPECT_EQ(shop.broken(), "");
+}
+
 TEST_P(StoreLanding, FS_01_a_short_stock_row_refuses_the_whole_batch) {
   const Shop shop = a_shop(8, 8);
   ASSERT_EQ(shop.lanes(), 1U);

@@ -157,6 +157,8 @@ base::Status Batch::write_rows(Lane& lane, const model::OrderIntent& intent, con
   };
   note(hold_entry(order_id), JournalEffect::hold);
   if (row.state == OrderState::paid) note(end_entry(order_id), JournalEffect::post);
+  // An upsert's CHECK judges the row to be inserted before the one it meets.
+  if (intent.units > intent.limit) return work_.fail(Errc::constraint, "CHECK buyer_units_cap of buyer_units");
   if (!item.buyers.contains(intent.buyer)) work_.insert(item.buyers, intent.buyer, {.units = 0, .cap = intent.limit});
   BuyerUnits& buyer = item.buyers.find(intent.buyer)->second;
   work_.set(buyer.units, buyer.units + intent.units);
