@@ -83,8 +83,7 @@ void LaneConnections::send(const Connection& connection, const Call& call) {
   }
   Time delay = latency();
   if (random.chance(faults.late)) delay = Time{random.between(0, faults.late_max.count())};
-  connection->last_arrival = std::max(connection->last_arrival, kernel_.now() + delay);
-  run_at(connection, call, connection->last_arrival);
+  run_at(connection, call, kernel_.now() + delay);
 }
 
 void LaneConnections::fail(const Call& call, base::Errc code, std::string_view cause) {
@@ -114,6 +113,7 @@ void LaneConnections::lose(Connection connection) {
 
 // --- on the server ---
 
+// Not before what was sent earlier on the connection.
 void LaneConnections::run_at(const Connection& connection, const Call& call, Time at) {
   connection->last_run = std::max(connection->last_run, at);
   kernel_.after(connection->last_run - kernel_.now(),

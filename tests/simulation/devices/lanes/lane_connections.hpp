@@ -56,7 +56,6 @@ struct LaneConnection {
   bool lost = false;   // for the node: no answer comes any more
   bool cut = false;    // for the server: nothing arrives any more
   bool stays = false;  // with an isolated master
-  Time last_arrival{0};
   Time last_run{0};
   Time last_reply{0};
   std::vector<std::shared_ptr<LaneCall>> waiting;

@@ -1,5 +1,6 @@
 // What befalls single calls and the nodes that make them.
 #include <algorithm>
+#include <optional>
 
 #include "simulation/devices/lanes/lanes_world.hpp"
 
@@ -32,6 +33,45 @@ TEST(SimLanesCalls, ALostReplyIsUnknownAndExecuted) {
   world.cluster.set_faults({.reply_lost = 1'000});
   EXPECT_EQ(world.admit(1).error().code, base::Errc::timeout);
   EXPECT_TRUE(world.knows(1));
+}
+
+TEST(SimLanesCalls, WhatIsOnItsWayIsLostWithAConnectionThatIsCut) {
+  LanesWorld world;
+  world.install();
+  std::optional<base::Errc> first;
+  world.client->admit(world.lane, world.server, 1, {LanesWorld::ask(1)}, [&](base::Result<LaneDecisions> got) {
+    ASSERT_FALSE(got.has_value());
+    first = got.error().code;
+  });
+  world.cluster.set_faults({.request_lost = 1'000});
+  EXPECT_EQ(world.admit(2).error().code, base::Errc::timeout);
+  world.kernel.sleep(10s);
+  EXPECT_EQ(first, base::Errc::timeout);
+  EXPECT_FALSE(world.knows(1));
+}
+
+TEST(SimLanesCalls, WhatWaitsForAConnectionUntilItsDeadlineIsNeverSent) {
+  LanesWorld world;
+  world.install();
+  world.connect();
+  ASSERT_TRUE(world.cluster.pause(world.shard(), 3s));
+  EXPECT_EQ(world.admit(1).error().code, base::Errc::unavailable);
+  world.kernel.sleep(10s);
+  EXPECT_FALSE(world.knows(1));
+}
+
+TEST(SimLanesCalls, ACallThatFailsTwiceIsAnsweredOnce) {
+  SimLanesOptions options;
+  options.call_deadline = 10us;
+  options.faults.not_sent = 1'000;
+  LanesWorld world{1, options};
+  int answers = 0;
+  for (int n = 0; n < 20; ++n) {
+    world.client->admit(world.lane, world.server, 1, {LanesWorld::ask(n)},
+                        [&](base::Result<LaneDecisions>) { ++answers; });
+  }
+  world.kernel.sleep(10s);
+  EXPECT_EQ(answers, 20);
 }
 
 TEST(SimLanesCalls, ALateCallIsExecutedAfterLaterOnesOfAnotherConnection) {

@@ -1,4 +1,6 @@
 // What befalls a shard: which writes are lost, what a node can tell by the server's identity, and who serves whom.
+#include <optional>
+
 #include "simulation/devices/lanes/lanes_world.hpp"
 
 namespace seckill::sim {
@@ -158,6 +160,16 @@ TEST(SimLanes, ACutOffMasterSoonRefusesWrites) {
   world.expect_admitted(1);
   world.kernel.sleep(3s);
   EXPECT_EQ(world.admit(2).error().code, base::Errc::unavailable);
+}
+
+TEST(SimLanes, AnOldMasterIsNobodysReplicaWhileItIsCutOff) {
+  LanesWorld world;
+  world.install();
+  ASSERT_TRUE(world.cluster.partition_old_master(world.shard(), 20s));
+  world.kernel.sleep(15s);
+  EXPECT_FALSE(world.cluster.is_replicated(world.shard()));
+  world.kernel.sleep(10s);
+  EXPECT_TRUE(world.cluster.is_replicated(world.shard()));
 }
 
 TEST(SimLanes, APromotedMasterRefusesWritesUntilItHasAReplica) {
