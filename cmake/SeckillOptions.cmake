@@ -4,6 +4,7 @@ option(SECKILL_BUILD_BENCH "Build the benchmarks" OFF)
 option(SECKILL_PCH "Use precompiled headers" ON)
 option(SECKILL_WERROR "Treat warnings as errors" ON)
 set(SECKILL_SANITIZE "" CACHE STRING "Comma-separated sanitizers: address,undefined or thread")
+option(SECKILL_FUZZ "Build the fuzzers (clang's libFuzzer): target fuzzers" OFF)
 
 if(NOT CMAKE_BUILD_TYPE)
   set(CMAKE_BUILD_TYPE Release CACHE STRING "" FORCE)
@@ -29,6 +30,9 @@ endif()
 if(SECKILL_SANITIZE)
   add_compile_options(-fsanitize=${SECKILL_SANITIZE} -fno-sanitize-recover=all)
   add_link_options(-fsanitize=${SECKILL_SANITIZE})
+endif()
+if(SECKILL_FUZZ)
+  add_compile_options(-fsanitize=fuzzer-no-link)  # coverage for libFuzzer in all our code; its main() in the fuzzers alone
 endif()
 
 # ccache, told what precompiled headers need, and to see the same command in every build folder and clone. The
