@@ -85,7 +85,12 @@ void resolve_times(boost::json::object& sale, const std::string& file, base::Utc
     problems.push_back({file, 0, "duration", "needs starts_in, or starts_at with an offset, to count from"});
     return;
   }
-  sale["ends_at"] = *start + *duration;
+  std::int64_t end = 0;
+  if (__builtin_add_overflow(*start, *duration, &end)) {
+    problems.push_back({file, 0, "starts_at", "is later than any date"});
+    return;
+  }
+  sale["ends_at"] = end;
 }
 
 std::expected<boost::json::object, Problems> read(const std::expected<YAML::Node, Problem>& document,

@@ -2,6 +2,7 @@
 
 #include <boost/json/basic_parser_impl.hpp>
 #include <boost/json/parse.hpp>
+#include <cmath>
 #include <exception>
 #include <unordered_set>
 #include <vector>
@@ -9,8 +10,9 @@
 namespace seckill::base {
 namespace {
 
-// Walks the text once before the value is built; its only judgement is "this key was already there".
-class DuplicateKeyCheck {
+// Walks the text once more for what the library lets pass: a key that was already there, and a number so large that it
+// is read as infinite, which JSON cannot say again.
+class StrictnessCheck {
  public:
   static constexpr std::size_t max_object_size = static_cast<std::size_t>(-1);
   static constexpr std::size_t max_array_size = static_cast<std::size_t>(-1);
@@ -40,21 +42,31 @@ class DuplicateKeyCheck {
     key_.append(part.data(), part.size());
     const bool fresh = keys_.back().insert(key_).second;
     key_.clear();
-    if (!fresh) error = boost::json::error::extra_data;
-    return fresh;
+    return fresh || refuse("a key appears twice", error);
   }
   bool on_string_part(string_view, std::size_t, error_code&) { return true; }
   bool on_string(string_view, std::size_t, error_code&) { return true; }
   bool on_number_part(string_view, error_code&) { return true; }
   bool on_int64(std::int64_t, string_view, error_code&) { return true; }
   bool on_uint64(std::uint64_t, string_view, error_code&) { return true; }
-  bool on_double(double, string_view, error_code&) { return true; }
+  bool on_double(double value, string_view, error_code& error) {
+    return std::isfinite(value) || refuse("a number is larger than any that can be kept", error);
+  }
   bool on_bool(bool, error_code&) { return true; }
   bool on_null(error_code&) { return true; }
   bool on_comment_part(string_view, error_code&) { return true; }
   bool on_comment(string_view, error_code&) { return true; }
 
+  [[nodiscard]] const char* complaint() const noexcept { return complaint_; }
+
  private:
+  bool refuse(const char* why, error_code& error) noexcept {
+    complaint_ = why;
+    error = boost::json::error::extra_data;
+    return false;
+  }
+
+  const char* complaint_ = "it is read in two ways";
   std::vector<std::unordered_set<std::string>> keys_;
   std::string key_;
 };
@@ -70,9 +82,9 @@ Result<boost::json::value> parse_json(std::string_view text) {
     boost::json::value value =
         boost::json::parse(boost::json::string_view{text.data(), text.size()}, error, {}, options);
     if (error) return fail(Errc::invalid, doing, error.message());
-    boost::json::basic_parser<DuplicateKeyCheck> check{options};
+    boost::json::basic_parser<StrictnessCheck> check{options};
     const std::size_t used = check.write_some(false, text.data(), text.size(), error);
-    if (error || used > text.size()) return fail(Errc::invalid, doing, "a key appears twice");
+    if (error || used > text.size()) return fail(Errc::invalid, doing, check.handler().complaint());
     return value;
   } catch (const std::exception& thrown) {  // out of memory inside the library; the text is bounded by our callers
     return fail(Errc::invalid, doing, thrown.what());

@@ -16,7 +16,7 @@ inline constexpr std::size_t json_depth_max = 8;
 
 // Errc::invalid with a sentence when `text` is not one JSON value within the bounds above. Duplicate keys are refused
 // because two readers of one text must never see two quantities. Numbers keep their kind: 1 is an int64, 1.0 and 1e0
-// are doubles, what exceeds 64 bits is a double. Never throws. Any thread.
+// are doubles, what exceeds 64 bits is a double, and what exceeds a double is refused. Never throws. Any thread.
 [[nodiscard]] Result<boost::json::value> parse_json(std::string_view text);
 
 // A member of an object, or empty / 0 when it is missing or of another kind: for answers of our own server, where a

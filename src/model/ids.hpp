@@ -26,7 +26,14 @@ class TextId {
     return TextId{text};
   }
 
-  // Requires: `text` was accepted by parse() before, as what our own store returns was.
+  // For what is read back from storage: nullopt (corruption) when no id of this type can be so. Its tag's rule was
+  // applied before it was written, if it applies: requests of the system's own carry a colon.
+  [[nodiscard]] static std::optional<TextId> stored(std::string_view text) noexcept {
+    if (text.empty() || text.size() > Max) return std::nullopt;
+    return TextId{text};
+  }
+
+  // Requires: `text` was accepted by parse() or stored() before.
   [[nodiscard]] static TextId trusted(std::string_view text) noexcept { return TextId{text}; }
 
   [[nodiscard]] std::string_view view() const noexcept { return text_.view(); }

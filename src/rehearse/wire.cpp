@@ -11,6 +11,9 @@
 namespace seckill::rehearse {
 namespace {
 
+// Our server asks for seconds; a peer that asks for days is another program.
+constexpr std::int64_t retry_after_seconds_max = 86'400;
+
 char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; }
 
 bool same_name(std::string_view a, std::string_view b) { return std::ranges::equal(a, b, {}, lower, lower); }
@@ -36,7 +39,11 @@ bool read_header(std::string_view line, Head& head) {
     return head.length.has_value() && *head.length <= static_cast<std::int64_t>(response_bytes_max);
   }
   if (same_name(name, "transfer-encoding")) return false;
-  if (same_name(name, "retry-after")) head.response.retry_after_ms = base::parse_decimal(value).value_or(0) * 1'000;
+  if (same_name(name, "retry-after")) {
+    const std::int64_t seconds = base::parse_decimal(value).value_or(0);
+    if (seconds > retry_after_seconds_max) return false;
+    head.response.retry_after_ms = seconds * 1'000;
+  }
   if (same_name(name, "connection")) head.response.close = same_name(value, "close");
   return true;
 }

@@ -24,6 +24,12 @@ using beast::http::verb;
 // a last chunk when it looks at it again, so a client that sends an empty body byte by byte would stop the process.
 constexpr std::size_t chunk_rest_bytes_min = 5;
 
+// What stands in a request line beside the target: method, two blanks, version and line end. A longer method is no
+// one's (the longest registered has 17 bytes), and without a bound a head's answer would depend on how it was cut into
+// reads.
+constexpr std::size_t line_bytes_beside_target = 32;
+constexpr std::size_t method_bytes_max = line_bytes_beside_target - std::string_view{"  HTTP/1.1\r\n"}.size();
+
 // A chunk's size line with its extensions; no honest client comes near.
 constexpr std::size_t chunk_line_bytes_max = 512;
 
@@ -107,8 +113,11 @@ class RequestParser::Beast final : public beast::http::basic_parser<true> {
     return {static_cast<std::uint32_t>(text.data() - begin), static_cast<std::uint32_t>(text.size())};
   }
 
-  void on_request_impl(verb method, beast::string_view /*text*/, beast::string_view target, int version,
+  void on_request_impl(verb method, beast::string_view text, beast::string_view target, int version,
                        beast::error_code& ec) override {
+    if (text.size() > method_bytes_max) {
+      return refuse(ParseOutcome::target_too_long, ec);
+    }
     RequestHead& head = owner_.head_;
     head.method = method_of(method);
     head.version_11 = version == 11;
@@ -333,8 +342,8 @@ ParseOutcome RequestParser::parse_head_with_beast(std::string_view bytes) {
     return parser.verdict;
   }
   // Beast looks at a head that came in pieces only when its end is there, so it cannot tell where the request line
-  // ended. 32 covers method, version and line end.
-  const std::size_t line_bytes_max = limits_.target_bytes + 32U;
+  // ended.
+  const std::size_t line_bytes_max = limits_.target_bytes + line_bytes_beside_target;
   const bool in_request_line = bytes.substr(0, line_bytes_max).find('\n') == std::string_view::npos;
   if (ec == error::need_more) {
     if (in_request_line && bytes.size() > line_bytes_max) {

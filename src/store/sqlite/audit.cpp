@@ -51,8 +51,9 @@ base::Status count_orders(Connection& db, std::string_view doing, std::int64_t i
     const auto state = model::order_state_from(cursor->integer(0));
     if (!state) return corrupt_row(doing, "the state of an order");
     audit.orders_by_state[static_cast<std::size_t>(*state)] = cursor->integer(1);
-    if (model::is_held(*state)) audit.orders_held_units += cursor->integer(2);
-    if (model::is_sold(*state)) audit.orders_sold_units += cursor->integer(2);
+    if (model::is_ended(*state)) continue;
+    if (!are_units({cursor->integer(2)})) return corrupt_row(doing, "the units of an order");
+    (model::is_held(*state) ? audit.orders_held_units : audit.orders_sold_units) += cursor->integer(2);
   }
 }
 
@@ -65,6 +66,7 @@ base::Result<ItemStock> read_stock(Connection& db, std::string_view doing, const
   const auto found = about->next();
   if (!found) return std::unexpected(found.error());
   if (!*found) return base::fail(base::Errc::not_found, std::string{doing}, "there is no item " + item.text());
+  if (!are_units({about->integer(1), about->integer(2)})) return corrupt_row(doing, "the units of " + item.text());
   ItemStock stock{.total = about->integer(1), .pool = about->integer(2), .lanes = {}};
   auto cursor =
       db.query(doing, "SELECT lane, generation, available, held, sold FROM lane_stock WHERE item_id = ? ORDER BY lane",
@@ -74,9 +76,14 @@ base::Result<ItemStock> read_stock(Connection& db, std::string_view doing, const
     const auto row = cursor->next();
     if (!row) return std::unexpected(row.error());
     if (!*row) return stock;
+    const auto lane = lane_from(cursor->integer(0));
+    const auto generation = generation_from(cursor->integer(1));
+    if (!lane || !generation || !are_units({cursor->integer(2), cursor->integer(3), cursor->integer(4)})) {
+      return corrupt_row(doing, "a stock row of " + item.text());
+    }
     stock.lanes.push_back(
-        {.lane = static_cast<model::LaneIndex>(cursor->integer(0)),
-         .generation = static_cast<model::Generation>(cursor->integer(1)),
+        {.lane = *lane,
+         .generation = *generation,
          .stock = {.available = cursor->integer(2), .held = cursor->integer(3), .sold = cursor->integer(4)}});
   }
 }

@@ -37,12 +37,15 @@ base::Result<std::optional<Row>> find_row(WriteWork& work, const model::Ticket& 
   if (!*row) return std::optional<Row>{};
   const auto state = model::order_state_from(cursor->integer(9));
   const auto reason = model::fail_reason_from(cursor->integer(10));
-  if (!state || !reason) return corrupt_row(work.doing(), "the state of ticket " + ticket.str());
+  const auto item = item_from(cursor->text(2), cursor->text(3));
+  const auto buyer = model::BuyerId::stored(cursor->text(4));
+  const auto lane = lane_from(cursor->integer(5));
+  if (!state || !reason || !item || !buyer || !lane) return corrupt_row(work.doing(), "ticket " + ticket.str());
   return Row{.order_id = cursor->integer(0),
              .item_id = cursor->integer(1),
-             .item = {.sale = model::SaleId::trusted(cursor->text(2)), .sku = model::Sku::trusted(cursor->text(3))},
-             .buyer = model::BuyerId::trusted(cursor->text(4)),
-             .lane = static_cast<model::LaneIndex>(cursor->integer(5)),
+             .item = *item,
+             .buyer = *buyer,
+             .lane = *lane,
              .units = cursor->integer(6),
              .amount_minor = cursor->integer(7),
              .currency = std::string{cursor->text(8)},
@@ -262,11 +265,13 @@ base::Result<std::vector<PendingRelease>> SqliteStore::pending_releases(std::int
     if (!*row) return releases;
     const auto ticket = ticket_from(cursor->blob(1), doing);
     if (!ticket) return std::unexpected(ticket.error());
-    releases.push_back(
-        {.id = cursor->integer(0),
-         .ticket = *ticket,
-         .item = {.sale = model::SaleId::trusted(cursor->text(2)), .sku = model::Sku::trusted(cursor->text(3))},
-         .effect = cursor->integer(4) == effect_post ? StockEffect::post : StockEffect::void_});
+    const auto item = item_from(cursor->text(2), cursor->text(3));
+    const std::int64_t effect = cursor->integer(4);
+    if (!item || (effect != effect_post && effect != effect_void)) return corrupt_row(doing, "a pending release");
+    releases.push_back({.id = cursor->integer(0),
+                        .ticket = *ticket,
+                        .item = *item,
+                        .effect = effect == effect_post ? StockEffect::post : StockEffect::void_});
   }
 }
 

@@ -21,22 +21,33 @@ struct PlacedOrder {
   Order order;
 };
 
+// Units, price and amount as the schema's CHECKs have them: a failed row may record that there were no units.
+bool are_amounts(const Cursor& row, OrderState state) noexcept {
+  return (row.integer(8) >= 1 || state == OrderState::failed) && row.integer(9) >= 0 && row.integer(10) >= 0;
+}
+
 base::Result<PlacedOrder> order_from(const Cursor& row, std::string_view doing) {
   const auto ticket = ticket_from(row.blob(1), doing);
   if (!ticket) return std::unexpected(ticket.error());
   const auto state = model::order_state_from(row.integer(12));
   const auto reason = model::fail_reason_from(row.integer(13));
   const auto currency = model::Currency::parse(row.text(11));
-  if (!state || !reason || !currency) return corrupt_row(doing, "ticket " + ticket->str());
+  const auto item = item_from(row.text(2), row.text(3));
+  const auto buyer = model::BuyerId::stored(row.text(4));
+  const auto request_id = model::RequestId::stored(row.text(5));
+  const auto lane = lane_from(row.integer(7));
+  if (!state || !reason || !currency || !item || !buyer || !request_id || !lane || !are_amounts(row, *state)) {
+    return corrupt_row(doing, "ticket " + ticket->str());
+  }
   const bool awaited = *state == OrderState::awaiting_payment || *state == OrderState::closing;
   return PlacedOrder{
       .order_id = row.integer(0),
       .order = {.ticket = *ticket,
-                .item = {.sale = model::SaleId::trusted(row.text(2)), .sku = model::Sku::trusted(row.text(3))},
-                .buyer = model::BuyerId::trusted(row.text(4)),
-                .request_id = model::RequestId::trusted(row.text(5)),
+                .item = *item,
+                .buyer = *buyer,
+                .request_id = *request_id,
                 .digest = static_cast<std::uint64_t>(row.integer(6)),
-                .lane = static_cast<model::LaneIndex>(row.integer(7)),
+                .lane = *lane,
                 .units = row.integer(8),
                 .price_minor = row.integer(9),
                 .amount_minor = row.integer(10),
@@ -203,10 +214,12 @@ base::Status SqliteStore::visit_tickets(const model::ItemKey& item,
     if (!*more) return {};
     const auto ticket = ticket_from(cursor->blob(0), doing);
     const auto state = model::order_state_from(cursor->integer(5));
-    if (!ticket || !state) return corrupt_row(doing, "a ticket");
+    const auto buyer = model::BuyerId::stored(cursor->text(1));
+    const auto request_id = model::RequestId::stored(cursor->text(2));
+    if (!ticket || !state || !buyer || !request_id) return corrupt_row(doing, "a ticket");
     row.ticket = *ticket;
-    row.buyer = model::BuyerId::trusted(cursor->text(1));
-    row.request_id = model::RequestId::trusted(cursor->text(2));
+    row.buyer = *buyer;
+    row.request_id = *request_id;
     row.digest = static_cast<std::uint64_t>(cursor->integer(3));
     row.units = cursor->integer(4);
     row.state = *state;

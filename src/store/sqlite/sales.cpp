@@ -45,6 +45,16 @@ base::Result<model::Sale> sale_from(const Cursor& row, std::string_view doing) {
   return sale;
 }
 
+// What the schema's CHECKs say of an item's numbers, and what fits the types they are read into.
+bool are_terms(const Cursor& row) noexcept {
+  const auto within = [&](int column, std::int64_t low, std::int64_t high) {
+    return row.integer(column) >= low && row.integer(column) <= high;
+  };
+  return are_units({row.integer(4), row.integer(5)}) && within(2, 0, INT64_MAX) && within(3, 0, INT64_MAX) &&
+         within(6, 1, base::limits::limit_max) && within(7, 1, UINT32_MAX) && within(8, 1, INT64_MAX) &&
+         within(9, 0, base::limits::lanes_max);
+}
+
 base::Status read_items(Connection& db, std::string_view doing, model::Sale& sale) {
   auto cursor = db.query(doing,
                          "SELECT sku, title, price_minor, list_price_minor, total, reserve, limit_units, tickets_max, "
@@ -56,7 +66,7 @@ base::Status read_items(Connection& db, std::string_view doing, model::Sale& sal
     if (!row) return std::unexpected(row.error());
     if (!*row) return {};
     const auto sku = model::Sku::parse(cursor->text(0));
-    if (!sku) return corrupt_row(doing, "an item of sale " + sale.id.str());
+    if (!sku || !are_terms(*cursor)) return corrupt_row(doing, "an item of sale " + sale.id.str());
     sale.items.push_back({.sku = *sku,
                           .title = std::string{cursor->text(1)},
                           .price_minor = cursor->integer(2),

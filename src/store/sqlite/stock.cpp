@@ -87,7 +87,9 @@ base::Result<std::vector<model::ItemKey>> items_of(WriteWork& work, const model:
     const auto row = cursor->next();
     if (!row) return std::unexpected(row.error());
     if (!*row) return items;
-    items.push_back({.sale = sale, .sku = model::Sku::trusted(cursor->text(0))});
+    const auto sku = model::Sku::parse(cursor->text(0));
+    if (!sku) return corrupt_row(work.doing(), "an item of sale " + sale.str());
+    items.push_back({.sale = sale, .sku = *sku});
   }
 }
 
@@ -113,6 +115,10 @@ base::Result<ItemRow> find_item(WriteWork& work, const model::ItemKey& item) {
   const auto row = cursor->next();
   if (!row) return std::unexpected(row.error());
   if (!*row) return work.fail(Errc::not_found, "there is no item " + item.text());
+  if (!are_units({cursor->integer(1), cursor->integer(2), cursor->integer(3)}) || cursor->integer(4) < 0 ||
+      cursor->integer(4) > std::int64_t{base::limits::lanes_max}) {
+    return corrupt_row(work.doing(), "item " + item.text());
+  }
   return ItemRow{.item_id = cursor->integer(0),
                  .total = cursor->integer(1),
                  .pool = cursor->integer(2),

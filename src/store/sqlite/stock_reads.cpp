@@ -28,12 +28,20 @@ base::Result<std::optional<model::StockTransfer>> SqliteStore::find_transfer(con
   const auto row = cursor->next();
   if (!row) return std::unexpected(row.error());
   if (!*row) return std::nullopt;
+  const auto item = item_from(cursor->text(0), cursor->text(1));
+  const auto generation = generation_from(cursor->integer(5));
+  const auto is_end = [](std::int64_t place) {
+    return place >= model::StockTransfer::pool && place < std::int64_t{base::limits::lanes_max};
+  };
+  if (!item || !generation || !is_end(cursor->integer(2)) || !is_end(cursor->integer(3)) || cursor->integer(4) < 1) {
+    return corrupt_row(doing, "a transfer");
+  }
   return model::StockTransfer{.id = id,
-                              .item = {model::SaleId::trusted(cursor->text(0)), model::Sku::trusted(cursor->text(1))},
+                              .item = *item,
                               .from = static_cast<std::int32_t>(cursor->integer(2)),
                               .to = static_cast<std::int32_t>(cursor->integer(3)),
                               .units = cursor->integer(4),
-                              .generation = static_cast<model::Generation>(cursor->integer(5)),
+                              .generation = *generation,
                               .at = cursor->integer(6)};
 }
 

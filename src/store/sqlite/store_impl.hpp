@@ -5,7 +5,9 @@
 // connection. Work inside a transaction returns a Status or Result; the transaction rolls back unless it was committed.
 #pragma once
 
+#include <algorithm>
 #include <condition_variable>
+#include <initializer_list>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -183,6 +185,27 @@ class SqliteStore final : public Store {
                                                 const model::StockTransfer& transfer);
 
 [[nodiscard]] inline Blob blob_of(const model::Ticket& ticket) noexcept { return {ticket.bytes()}; }
+// What a read makes of a value that no CHECK of the schema would have let in, which a damaged file can hold all the
+// same: nullopt, and the caller answers Errc::corrupt.
+[[nodiscard]] inline std::optional<model::LaneIndex> lane_from(std::int64_t stored) noexcept {
+  if (stored < 0 || stored >= std::int64_t{base::limits::lanes_max}) return std::nullopt;
+  return static_cast<model::LaneIndex>(stored);
+}
+[[nodiscard]] inline std::optional<model::Generation> generation_from(std::int64_t stored) noexcept {
+  if (stored < 1 || stored > std::int64_t{UINT32_MAX}) return std::nullopt;
+  return static_cast<model::Generation>(stored);
+}
+[[nodiscard]] inline std::optional<model::ItemKey> item_from(std::string_view sale, std::string_view sku) noexcept {
+  const auto sale_id = model::SaleId::parse(sale);
+  const auto sku_id = model::Sku::parse(sku);
+  if (!sale_id || !sku_id) return std::nullopt;
+  return model::ItemKey{.sale = *sale_id, .sku = *sku_id};
+}
+// Counts of units that sums over an item's lanes can be made of.
+[[nodiscard]] inline bool are_units(std::initializer_list<std::int64_t> counts) noexcept {
+  constexpr std::int64_t most = INT64_MAX / 4 / std::int64_t{base::limits::lanes_max};
+  return std::ranges::all_of(counts, [](std::int64_t count) { return count >= 0 && count <= most; });
+}
 // Errc::corrupt when the stored bytes are not a ticket.
 [[nodiscard]] base::Result<model::Ticket> ticket_from(std::span<const std::uint8_t> bytes, std::string_view doing);
 [[nodiscard]] inline std::unexpected<base::Error> corrupt_row(std::string_view doing, std::string_view what) {

@@ -38,6 +38,7 @@ TEST(SaleFile, SaysWhatIsWrongWithTheFile) {
   EXPECT_EQ(json_of("starts_in: soon\n"), "s.yaml: starts_in: must be a length of time like 5s or 2m");
   EXPECT_EQ(json_of("duration: 5m\n"), "s.yaml: duration: needs starts_in, or starts_at with an offset, to count from");
   EXPECT_EQ(json_of("starts_in: 1s\nstarts_at: 5\n"), "s.yaml: starts_in: stands beside starts_at; keep one");
+  EXPECT_EQ(json_of("starts_at: 9223372036854775807\nduration: 1s\n"), "s.yaml: starts_at: is later than any date");
   EXPECT_FALSE(load_sale_file("/nonexistent.yaml", now));
 }
 

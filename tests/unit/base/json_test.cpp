@@ -47,6 +47,17 @@ TEST(ParseJson, FS_31_numbers_that_are_not_json_are_refused) {
   }
 }
 
+TEST(ParseJson, FS_31_a_number_that_would_be_infinite_is_refused) {
+  for (const std::string_view text : {"1e309", "-1e309", "[0, 1e999]", R"({"exp":1e99999999})"}) {
+    const auto value = parse_json(text);
+    ASSERT_FALSE(value.has_value()) << text;
+    EXPECT_EQ(value.error().code, Errc::invalid);
+    EXPECT_NE(value.error().cause.find("larger than any"), std::string::npos) << value.error().cause;
+  }
+  EXPECT_TRUE(parse_json("1.7976931348623157e308").has_value());
+  EXPECT_TRUE(parse_json("1e-999").has_value());
+}
+
 TEST(ParseJson, a_key_that_appears_twice_is_refused) {
   for (const std::string_view text : {
            R"({"quantity":1,"quantity":100})",

@@ -90,6 +90,20 @@ TEST(HttpBounds, FS_55_TakesExactlyTheCapAndNotAByteMore) {
   EXPECT_EQ(refused(get("/n", many + "X: y\r\n")), 431);
 }
 
+TEST(HttpBounds, FS_62_AMethodIsBoundedHoweverItIsCut) {
+  TestServer t;
+  for (const auto& [method, status] : {std::pair{std::string(20, 'M'), 200}, {std::string(21, 'M'), 414}}) {
+    const std::string request = method + " /m HTTP/1.1\r\nHost: a\r\n\r\n";
+    for (const std::size_t first : {request.size(), method.size(), std::size_t{1}}) {
+      SCOPED_TRACE(request.substr(0, first));
+      Wire wire = t.connect();
+      wire.send(std::string_view{request}.substr(0, first));
+      wire.send(std::string_view{request}.substr(first));
+      EXPECT_EQ(wire.status(), status);
+    }
+  }
+}
+
 TEST(HttpBounds, FS_55_ManyOversizedClientsDoNotDisturbAnHonestOne) {
   TestServer t;
   std::vector<Wire> wires;

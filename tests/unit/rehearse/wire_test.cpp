@@ -61,6 +61,19 @@ TEST(Wire, WhatIsNotOurServersLanguageIsMalformed) {
   EXPECT_EQ(parse_response(std::string(70'000, 'a'), response), Parsed::malformed);
 }
 
+TEST(Wire, AWaitWithoutMeasureIsMalformed) {
+  const auto waiting = [](std::string_view seconds) {
+    Response response;
+    const std::string bytes =
+        "HTTP/1.1 503 Busy\r\nRetry-After: " + std::string{seconds} + "\r\nContent-Length: 0\r\n\r\n";
+    return parse_response(bytes, response) == Parsed::complete ? response.retry_after_ms : -1;
+  };
+  EXPECT_EQ(waiting("86400"), 86'400'000);
+  EXPECT_EQ(waiting("86401"), -1);
+  EXPECT_EQ(waiting("9223372036854775807"), -1);
+  EXPECT_EQ(waiting("Wed, 11 Nov 2026 02:00:00 GMT"), 0);  // a date is not what our server sends: no hint
+}
+
 RC_GTEST_PROP(Wire, NeverCrashesOnAnyBytes, (const std::string& bytes)) {
   Response response;
   const Parsed parsed = parse_response(bytes, response);
