@@ -62,6 +62,33 @@ TEST(SimLanes, WhatWasWaitedForSurvivesAFailover) {
   }
 }
 
+TEST(SimLanes, WaitingIsDoneOnlyForWhatSurvivesAPromotionAtAnyMoment) {
+  int done = 0;
+  int lost = 0;
+  for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+    LanesWorld world{seed};
+    world.install();
+    world.kernel.sleep(1s);
+    world.cluster.set_faults({.lagging = 1'000, .lag_max = 500ms});
+    world.expect_admitted(1);
+    std::optional<base::Result<LaneCode>> waited;
+    world.client->wait_replicas(world.lane, world.server, 900ms,
+                                [&](base::Result<LaneCode> got) { waited = std::move(got); });
+    world.kernel.sleep(Time{world.kernel.random().between(0, 500'000'000)});
+    const bool promoted = seed % 2 == 0 ? world.cluster.fail_over(world.shard())
+                                        : world.cluster.partition_old_master(world.shard(), 5s, true);
+    ASSERT_TRUE(promoted);
+    world.kernel.sleep(10s);
+    ASSERT_TRUE(waited.has_value());
+    const bool is_done = waited->has_value() && **waited == LaneCode::done;
+    if (is_done) EXPECT_TRUE(world.knows(1)) << "seed " << seed;
+    done += is_done ? 1 : 0;
+    lost += world.knows(1) ? 0 : 1;
+  }
+  EXPECT_GT(done, 0);
+  EXPECT_GT(lost, 0);
+}
+
 TEST(SimLanes, WaitingIsRefusedWhenNoReplicaAcknowledgesInTime) {
   LanesWorld world;
   world.install();
