@@ -169,6 +169,10 @@ base::Status SimDatabase::pool_to_lanes(std::span<const StockTransfer> transfers
       return std::unexpected(std::move(moved.error()));
     }
     changed = changed || *moved;
+    const store::LaneAuthorityRow* to = lane_of(*item, transfer.to);
+    if (*moved && tables_.remote_lanes && to != nullptr && to->state != store::LaneState::store) {
+      work.set(tables_.transfers.at(transfer.id).state, store::TransferState::open);
+    }
   }
   if (!changed) return {};
   write_audit(work, audit);

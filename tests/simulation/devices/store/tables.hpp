@@ -107,6 +107,10 @@ struct Tables {
   std::map<std::string, LeaseRow> leases;
   std::deque<store::AuditEntry> audit;  // id = place + 1
   std::int64_t last_event = 0;          // an acknowledged id never names a later event
+  // Lanes live in another process: nothing tells them what a landing or a top-up did but the store's own rows. So an
+  // order that is paid as it lands owes its lane a post by the outbox, and a transfer to a lane stays open until its
+  // credit. An embedded store's lanes learn both in their process.
+  bool remote_lanes = false;
 
   // Indexes.
   std::map<model::SaleId, std::size_t> sale_by_id;
