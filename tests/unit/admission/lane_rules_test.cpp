@@ -90,6 +90,16 @@ TEST(StealPlan, asks_the_richest_for_half_and_stops_when_it_is_enough) {
   EXPECT_EQ(plan.steps[0].units, 5);
 }
 
+TEST(StealPlan, P8_exactly_as_many_as_there_are_come_from_every_lane) {
+  const std::array<std::int64_t, 4> available{1, 0, 1, 2};
+  const StealPlan plan = plan_steal(available, 1, 4);
+  EXPECT_EQ(plan.free_units, 4);
+  std::int64_t moved = 0;
+  for (const StealStep& step : plan.moves()) moved += step.units;
+  EXPECT_EQ(moved, 4) << "the last units are sold";
+  EXPECT_EQ(plan.count, 3U);
+}
+
 TEST(StealPlan, says_how_many_are_free_and_moves_nothing_when_they_do_not_suffice) {
   const std::array<std::int64_t, 3> available{1, 1, 2};
   const StealPlan plan = plan_steal(available, 0, 5);
