@@ -163,6 +163,21 @@ TEST_F(OrderWorkerTest, ATicketThatFailedBeforeItWasAdmittedAgainGivesItsUnitsBa
   EXPECT_EQ(world.broken(true), "") << "P6, P8: the unit is on sale again";
 }
 
+TEST_F(OrderWorkerTest, AReleaseThatIsNotKnownToBeDoneKeepsItsMessage) {
+  const auto like = world.bought("bob");
+  ASSERT_TRUE(world.database.fail_intent(made_up("ann", "r1", like), FailReason::superseded, world.kernel.utc()));
+  const auto again = world.bought("ann");
+  world.leader_nodes[0]->crash();
+  world.lanes.set_faults({.request_lost = 1000});
+  world.start_worker();
+  world.run(10s);
+  EXPECT_TRUE(world.broker.holds(again.ticket));
+  world.lanes.set_faults({});
+  ASSERT_TRUE(world.run_until_drained());
+  EXPECT_EQ(state_of(again), OrderState::failed);
+  EXPECT_EQ(world.broken(true), "") << "P6";
+}
+
 TEST_F(OrderWorkerTest, WhileTheLaneIsClosedAnOldIntentWaitsAndCountsAgainstNobody) {
   const auto old = world.bought("ann");
   lose_lanes();
