@@ -127,7 +127,12 @@ base::Result<std::int64_t> SaleDesk::pool_to_lanes(const model::ItemKey& item, c
   for (const model::StockTransfer& transfer : transfers) {
     const auto owed = std::ranges::find(uncredited_, transfer.id, &model::StockTransfer::id);
     if (owed == uncredited_.end()) continue;
-    const auto done = admission_.credit(transfer);
+    // As the store committed it: an earlier try may have done so late, and the lane been rebuilt with the units since;
+    // credited under the generation read now, they would be there twice (P1).
+    const auto stored = store_.find_transfer(transfer.id);
+    if (!stored) return std::unexpected(stored.error());
+    if (!*stored) return base::fail(base::Errc::corrupt, "topping up " + item.text(), "a committed transfer is gone");
+    const auto done = admission_.credit(**stored);
     // Not installed here: the lanes will be built with it.
     if (!done && done.error().code != base::Errc::not_found) return std::unexpected(done.error());
     uncredited_.erase(owed);
