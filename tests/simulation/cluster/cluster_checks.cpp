@@ -34,6 +34,7 @@ void ClusterWorld::watch_lanes() {
       record_.broken(fmt::format("P1: lane {} has {} available, {} held, {} sold", row.row.lane, stock.available,
                                  stock.held, stock.sold));
     }
+    tell_lane(row, *lane);
     const bool rules = lane->phase == admission::steps::LanePhase::open && row.state == store::LaneState::lane &&
                        lane->generation == row.row.generation && is_current(row);
     if (!rules) continue;
@@ -44,6 +45,20 @@ void ClusterWorld::watch_lanes() {
     }
   }
   record_.free_units(free);
+}
+
+// The story's line of a lane whose counts, generation or phase changed.
+void ClusterWorld::tell_lane(const store::LaneAuthorityRow& row, const admission::steps::LaneState& lane) {
+  const auto counts = [](const ledger::LaneStock& stock) {
+    return fmt::format("{}/{}/{}", stock.available, stock.held, stock.sold);
+  };
+  std::string line = fmt::format("lane {}: row g{} {} {}, lane g{} {} {}{}", row.row.lane, row.row.generation,
+                                 static_cast<int>(row.state), counts(row.row.stock), lane.generation,
+                                 static_cast<int>(lane.phase), counts(lane.stock), is_current(row) ? "" : " foreign");
+  std::string& told = lanes_told_[row.row.lane];
+  if (told == line) return;
+  kernel_.note(line);
+  told = std::move(line);
 }
 
 // Everything that breaks has been mended, and nobody buys any more.

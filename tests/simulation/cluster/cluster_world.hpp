@@ -77,6 +77,7 @@ class ClusterWorld {
   // --- watching (cluster_checks.cpp) ---
   void watch();
   void watch_lanes();
+  void tell_lane(const store::LaneAuthorityRow& row, const admission::steps::LaneState& lane);
   void come_to_rest();
   [[nodiscard]] std::string unrest();
   void check_at_rest();
@@ -102,6 +103,7 @@ class ClusterWorld {
   bool broker_lost_content_ = false;
   bool resting_ = false;
   std::uint64_t watched_ = 0;
+  std::map<model::LaneIndex, std::string> lanes_told_;
 };
 
 }  // namespace seckill::sim
