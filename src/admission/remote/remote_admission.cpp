@@ -29,7 +29,12 @@ RemoteAdmission::RemoteAdmission(Ports ports, const Config& config)
                  "the broker's port takes 1 to 100 intents a message");
 }
 
-RemoteAdmission::~RemoteAdmission() = default;
+RemoteAdmission::~RemoteAdmission() {
+  // Empty after stop(). After a crash calls still wait here, each of which keeps its item, and so its own line, alive.
+  for (const ItemPtr& item : items_.all()) {
+    for (model::LaneIndex lane = 0; lane < item->lane_count; ++lane) item->lanes[lane].waiting.clear();
+  }
+}
 
 void RemoteAdmission::start() {
   alarms_.start();
