@@ -117,12 +117,13 @@ base::Status SimPublisher::barrier(queue::Partition partition, std::chrono::mill
     barrier->last = broker_.next_id_++;
     barrier->passed = [answer] { answer(true); };
     broker_.barriers_.push_back(barrier);
-    kernel.after(std::chrono::nanoseconds{longest}, [this, alive = broker_.alive_, barrier, answer] {
-      if (*alive) std::erase(broker_.barriers_, barrier);
+    // The handle may be gone by then, with its node's life; the broker is there as long as `alive` says so.
+    kernel.after(std::chrono::nanoseconds{longest}, [broker = &broker_, alive = broker_.alive_, barrier, answer] {
+      if (*alive) std::erase(broker->barriers_, barrier);
       answer(false);
     });
-    kernel.after(broker_.net(), [this, alive = broker_.alive_] {
-      if (*alive) broker_.barrier_passed();
+    kernel.after(broker_.net(), [broker = &broker_, alive = broker_.alive_] {
+      if (*alive) broker->barrier_passed();
     });
   });
   if (passed) return {};
