@@ -24,10 +24,11 @@ base::Result<FoundLane> find_lane(Transaction& work, const model::ItemKey& key, 
   return FoundLane{.item = item, .lane = row};
 }
 
-// Whoever took the lease since has raised its token, so equality is all that fencing needs, expired or not.
+// Whoever took the lease since has raised its token, so equality is all that fencing needs, expired or not; tokens
+// begin at one.
 base::Status check_token(const Transaction& work, const Tables& tables, std::uint64_t token) {
   const auto leader = tables.leases.find(store::leader_lease);
-  if (token != 0 && leader != tables.leases.end() && leader->second.lease.token == token) return {};
+  if (leader != tables.leases.end() && leader->second.lease.token == token) return {};
   return work.fail(Errc::stale, fmt::format("token {} is not the leader's", token));
 }
 
