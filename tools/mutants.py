@@ -45,6 +45,7 @@ TRY_SECONDS_MIN = 60  # a test may take this long at least before it counts as h
 TRY_SECONDS_MAX = 300
 TIMES_BASELINE = 20  # and this many times what it took unbroken: the machine may be busy
 MEMORY_MAX = 6 << 30
+RUNNING: set[int] = set()  # process groups of tests under way, to be ended when the run is stopped
 
 
 class Outcome(NamedTuple):
@@ -84,16 +85,22 @@ def attempt(words: list[str], cwd: Path, executable: Path, scratch: Path, second
     with open(scratch / "said", "wb") as log:
         process = subprocess.Popen(words, cwd=cwd, env=environment, stdin=subprocess.DEVNULL, stdout=log,
                                    stderr=subprocess.STDOUT, start_new_session=True, preexec_fn=bounds)
+        RUNNING.add(process.pid)
         try:
             code = process.wait(seconds_max)
         except subprocess.TimeoutExpired:
             code = None
         finally:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
+            end_group(process.pid)
             process.wait()
+            RUNNING.discard(process.pid)
     text = (scratch / "said").read_text(encoding="utf-8", errors="replace")
     return code, text, time.monotonic() - begun
+
+
+def end_group(group: int) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(group, signal.SIGKILL)
 
 
 def bounds() -> None:
@@ -155,6 +162,8 @@ class Bench:
             return Outcome("survived", "the test passes", took)
         if code is None:
             return Outcome("killed", f"hung for {longest:.0f} s", took)
+        if code == -signal.SIGKILL:
+            return Outcome("error", "its test was ended from outside: too little memory, or the run was stopped", took)
         if code < 0:
             return Outcome("killed", f"crashed ({asserted(text) or signal.Signals(-code).name})", took)
         return Outcome("killed", "failed", took)
@@ -260,6 +269,8 @@ def run(bench: Bench, mutants: list[Mutant], options: argparse.Namespace) -> dic
                 tried.result()
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
+            for group in tuple(RUNNING):
+                end_group(group)  # its outcome counts as an error, and is tried again
             raise
     return {mutant.name: results[mutant.name] for mutant in mutants}
 
@@ -336,7 +347,12 @@ def main() -> int:
     return 2 if counts["error"] else 1 if counts["survived"] else 0
 
 
+def stop(*_: object) -> None:
+    raise KeyboardInterrupt
+
+
 if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, stop)
     try:
         sys.exit(main())
     except (CannotTry, CannotBuild) as why:
