@@ -84,11 +84,17 @@ class SqliteAudit : public testing::Test {
     const std::vector<model::LaneRecord> landed{intent("paid", 2), intent("waiting", 1), intent("cancelled", 1)};
     ASSERT_TRUE(store_->land(landed, now).has_value());
     ASSERT_TRUE(store_->fail_intent(intent("failed", 1), model::FailReason::unreadable, now).has_value());
-    EndCommand pay{.ticket = intent("paid", 2).ticket, .event = model::OrderEvent::pay, .now = now};
+    EndCommand pay;
+    pay.ticket = intent("paid", 2).ticket;
+    pay.event = model::OrderEvent::pay;
+    pay.now = now;
     pay.payment_provider = "demo";
     pay.payment_id = "p1";
-    const EndCommand ends[] = {
-        pay, {.ticket = intent("cancelled", 1).ticket, .event = model::OrderEvent::cancel, .now = now}};
+    EndCommand cancel;
+    cancel.ticket = intent("cancelled", 1).ticket;
+    cancel.event = model::OrderEvent::cancel;
+    cancel.now = now;
+    const EndCommand ends[] = {pay, cancel};
     ASSERT_TRUE(store_->end_tickets(ends).has_value());
   }
   model::OrderIntent intent(const std::string& buyer, std::int64_t units) const {
