@@ -16,7 +16,6 @@
 namespace seckill::fuzz {
 namespace {
 
-using gateway::http::Method;
 using gateway::http::ParseLimits;
 using gateway::http::ParseOutcome;
 using gateway::http::RequestHead;
