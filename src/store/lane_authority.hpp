@@ -104,6 +104,8 @@ class LaneAuthority {
   // state `lane`: nothing happens. Only the leader opens again, so this needs no token.
   virtual base::Status report_lane(const model::ItemKey& item, model::LaneIndex lane, model::Generation generation,
                                    const std::string& why) = 0;
+  // Closes a lane in any state. From state `store` it raises the generation too: what was asked for under it is
+  // undecided, and a closed row takes intents of its own generation as holds that a lane has granted.
   virtual base::Status close_lane(const model::ItemKey& item, model::LaneIndex lane, std::uint64_t token) = 0;
   // Locks the row, raises the generation, leaves it closed, closes committed open transfers into it (their units are in
   // its row), and reads every ticket of the lane.

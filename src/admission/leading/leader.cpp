@@ -25,8 +25,7 @@ RebuildTask task_of(const model::ItemKey& item, const store::LaneAuthorityRow& r
           .to = to,
           .generation = row.row.generation,
           .server = {.run_id = row.run_id, .replication_id = row.replication_id},
-          .never_installed = never_installed(row),
-          .by_database = row.state == LaneState::store};
+          .never_installed = never_installed(row)};
 }
 
 bool as_it_should_be(const store::LaneAuthorityRow& row, const LaneReading& reading) noexcept {

@@ -80,7 +80,6 @@ void Rebuild::close_all(Round& round, LeaderToken token) {
   if (closed_by_ != token.token) closed_at_.clear();
   closed_by_ = token.token;
   for (auto& lane : round) {
-    if (lane.task->by_database) continue;
     const auto closed = close(*lane.task, token);
     if (closed) {
       closed_at_.try_emplace(lane.task->lane, ports_.threads.now());
@@ -95,7 +94,7 @@ bool Rebuild::wait_node_lease(const Round& round, LeaderToken token, const Still
   SECKILL_ASSERT(closed_by_ == token.token, "the lanes were closed by this leader");
   std::chrono::nanoseconds until{0};
   for (const auto& lane : round) {
-    if (lane.outcome || lane.task->never_installed || lane.task->by_database) continue;
+    if (lane.outcome || lane.task->never_installed) continue;
     until = std::max(until, closed_at_.at(lane.task->lane) + config_.node_lease);
   }
   constexpr std::chrono::milliseconds step{250};  // how late a stop is noticed

@@ -1,21 +1,23 @@
 // Rebuild (DESIGN §4.5): the one answer to a lane that is lost, rolled back, foreign, emptied or to change its mode. A
 // round takes the lanes that want it through these steps together; only the leader runs one.
 //
-//   step         | store's row           | lane on its server    | what a crash or lost lease leaves to the next leader
-//   -------------|-----------------------|-----------------------|------------------------------------------------------
-//   (found)      | lane g / any          | lost, foreign, closed | nothing was begun
-//   1 close      | closed g              | as it was; told too   | closed g: begins again
-//   2 node lease | closed g              | no admit, release or adopt is in force any more (each node's copy is old)
-//   3 salvage    | closed g              | every intent of a live mark without a row is durable in the broker, or
-//   landed 4 barrier    | closed g, some rows   | intents of g land     | closed g: begins again 5 commit     | closed
-//   g+1, all read  | as it was             | closed g+1: begins again, to g+2 6 install    | closed g+1            |
-//   begin, batches        | half installed and closed: begun again under g+2 7 lane open  | closed g+1            |
-//   open g+1              | nobody knows of it; begun again under g+2 8 store open | lane g+1 on this server | done
+// clang-format off
+//   step         | store's row    | lane on its server    | what a crash or a lost lease leaves to the next leader
+//   -------------|----------------|-----------------------|-------------------------------------------------------
+//   (found)      | lane g / any   | lost, foreign, closed | nothing was begun
+//   1 close      | closed g       | as it was; told too   | closed g: begins again
+//   2 node lease | closed g       | as it was             | no node acts on a copy that says otherwise any more
+//   3 salvage    | closed g       | as it was             | intents of live marks without a row are durable, or landed
+//   4 barrier    | closed g       | as it was             | intents of g have landed; closed g: begins again
+//   5 commit     | closed g+1     | as it was; all read   | closed g+1: begins again, to g+2
+//   6 install    | closed g+1     | begin, batches        | half installed and closed: begun again under g+2
+//   7 lane open  | closed g+1     | open g+1              | nobody knows of it; begun again under g+2
+//   8 store open | lane g+1       | open g+1              | done
+// clang-format on
 //
-// (To state `store` there is no 6 and 7, and 3 is tried but not insisted on: nothing is emptied. From state `store`
-// there is no 1 and 2: nobody holds anything yet for what that generation was asked for, so nothing of it may land as a
-// hold in a closed row (it could be short, P1); raising the generation at once makes it superseded, and the lane
-// decides.)
+// To state `store` there is no 6 and 7, and 3 is tried but not insisted on: nothing is emptied. From state `store`, 1
+// raises the generation (LaneAuthority::close_lane): nobody holds anything for what was asked for under the old one, so
+// nothing of it may land as a hold in a closed row (it could be short, P1).
 //
 // Fences: the token in 1, 5, 8 (store) and 6, 7 (lane), the generation in 6, 7, 8 and in everything nodes do, the
 // server in 6 and 7. Whatever reply is unknown ends this lane's attempt; a new attempt has a higher generation, which
@@ -68,7 +70,6 @@ struct RebuildTask {
   model::Generation generation = 1;
   LaneServer server;             // where the row says the lane is
   bool never_installed = false;  // fresh from preload: nobody can have been admitted, so nothing is waited for
-  bool by_database = false;      // the row says `store`
 };
 
 enum class LaneOutcome : std::uint8_t {

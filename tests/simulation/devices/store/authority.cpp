@@ -103,7 +103,9 @@ base::Status SimDatabase::close_lane(const model::ItemKey& key, model::LaneIndex
   const auto found = find_lane(work, key, index);
   if (!found) return std::unexpected(found.error());
   if (auto leads = check_token(work, tables_, token); !leads) return leads;
-  work.set(found->lane->state, LaneState::closed);
+  store::LaneAuthorityRow& lane = *found->lane;
+  if (lane.state == LaneState::store) work.set(lane.row.generation, lane.row.generation + 1);
+  work.set(lane.state, LaneState::closed);
   work.commit();
   return {};
 }
