@@ -5,7 +5,7 @@ SHELL := /bin/sh
 .SHELLFLAGS := -eu -c
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-web demo run test check bench format tsan mutants fuzz clean proof proof-report
+.PHONY: help setup setup-web demo run test check bench format tsan mutants fuzz clean proof proof-report simulate
 
 ARGS ?=
 # Debian's own interpreter where there is one: the packages of tools/packages/ belong to it.
@@ -31,8 +31,8 @@ run: ## build and serve with demo logins: seckill serve --demo
 	@tools/build.sh release seckill
 	@exec build/release/seckill serve --demo $(ARGS)
 
-test: ## every test with sanitizers, then style and black-box tests; ends with "N passed, N failed"
-	@$(SETUP_QUIETLY) build test
+test: ## every test with sanitizers, then style, models and black-box tests; ends with "N passed, N failed"
+	@$(SETUP_QUIETLY) build test proof
 	@tools/build.sh dev
 	@exec $(PYTHON) tools/test.py $(ARGS)
 
@@ -54,6 +54,12 @@ tsan: ## the fast tests under ThreadSanitizer
 proof: ## check the protocol models with spin, and that every named mistake in them breaks a promise
 	@$(SETUP_QUIETLY) proof
 	@exec $(PYTHON) proof/run.py $(ARGS)
+
+simulate: ## the protocols under faults and crashes: SEEDS=n MINUTES=m FIRST=n WORLD=embedded|cluster RECORD=1
+	@$(SETUP_QUIETLY) build test
+	@tools/build.sh sim simulate
+	@exec build/sim/simulate $(if $(WORLD),--world $(WORLD)) $(if $(SEEDS),--seeds $(SEEDS)) $(if $(MINUTES),--minutes $(MINUTES)) \
+	  $(if $(FIRST),--first $(FIRST)) $(if $(RECORD),--record tests/simulation/record.json) $(ARGS)
 
 proof-report: ## write docs/proof.md from the last test results and the records of longer runs
 	@exec $(PYTHON) tools/proof_report.py $(ARGS)

@@ -40,7 +40,7 @@ struct TicketView {
 
 struct AdmitReply {
   model::PurchaseAnswer answer = model::PurchaseAnswer::busy;
-  std::optional<TicketView> ticket;  // admitted, replayed; busy when a ticket exists but is not known durable
+  std::optional<TicketView> ticket;  // this request's: admitted, replayed; busy when it exists but is not known durable
   std::vector<TicketView> own;       // limit_reached: the buyer's own live tickets
 };
 using AdmitDone = std::move_only_function<void(AdmitReply)>;

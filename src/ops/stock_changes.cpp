@@ -43,7 +43,14 @@ base::Result<Moved> SaleDesk::top_up(const model::ItemKey& item, const StockChan
   if (sale->find(item.sku) == nullptr) {
     return base::fail(base::Errc::not_found, "topping up " + item.text(), "there is no such item in this sale");
   }
-  if (model::phase_at(sale->state, sale->starts_at, sale->ends_at, clock_.now_utc()) == model::Phase::ended) {
+  // What the store has moved, or may have, and a lane has not taken yet is finished all the same: else the lanes would
+  // have fewer units than their rows until the next start (P2).
+  const bool begun = std::ranges::any_of(uncredited_, [&](const model::StockTransfer& owed) {
+    return owed.id.starts_with(fmt::format("topup:{}:{}:", item.text(), change.id));
+  });
+  const bool ended =
+      model::phase_at(sale->state, sale->starts_at, sale->ends_at, clock_.now_utc()) == model::Phase::ended;
+  if (ended && !begun) {
     return base::fail(base::Errc::refused, "topping up " + item.text(), "the sale has ended");
   }
   const bool preloaded = sale->state != model::SaleState::draft;

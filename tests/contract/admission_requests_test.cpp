@@ -282,6 +282,18 @@ TEST_P(AdmissionRequests, a_full_disk_answers_busy_takes_nothing_and_recovers) {
   world.expect_conserved();
 }
 
+TEST_P(AdmissionRequests, P4_a_limit_that_rests_on_an_unknown_ticket_is_busy_without_that_ticket) {
+  World world{GetParam(), {.total = 10, .limit = 1}};
+  world.landing.fill(true);
+  std::future<AdmitReply> caught = world.ask_later(world.request("u1", "r1"));
+  world.landing.wait_for_offers(3);  // no place is given
+  const AdmitReply other = world.ask("u1", "r2");
+  EXPECT_EQ(other.answer, PurchaseAnswer::busy);
+  EXPECT_FALSE(other.ticket.has_value()) << "the ticket is of r1: r2 has none";
+  world.landing.fill(false);
+  EXPECT_EQ(caught.get().answer, PurchaseAnswer::admitted);
+}
+
 TEST_P(AdmissionRequests, P6_a_ticket_that_cannot_land_fails_and_its_unit_is_on_sale_again) {
   World world{GetParam(), {.total = 1}};
   world.store.refuse_buyer("u1");

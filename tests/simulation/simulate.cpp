@@ -132,12 +132,10 @@ int play_many(const World& world, const Arguments& arguments) {
   const Totals totals = run_seeds(world, wanted);
   print_totals(world, totals);
   if (!write_report(arguments.report, world, totals)) fmt::print(stderr, "cannot write {}\n", arguments.report);
-  if (!totals.failed) {
-    if (!arguments.record.empty() && !add_to_record(arguments.record, world, totals)) {
-      fmt::print(stderr, "cannot add to {}\n", arguments.record);
-    }
-    return 0;
+  if (!arguments.record.empty() && !add_to_record(arguments.record, world, totals)) {
+    fmt::print(stderr, "cannot add to {}\n", arguments.record);
   }
+  if (!totals.failed) return 0;
   const FailedSeed& failed = *totals.failed;
   fmt::print("what happened last:\n");
   print_story(failed.story, story_lines_shown);

@@ -169,7 +169,8 @@ MemoryAdmission::Judged MemoryAdmission::answer_from(Call& call, Lane& lane, Tic
   }
   if (call.places.left() == 0) {
     call.reply.answer = model::PurchaseAnswer::busy;
-    call.reply.ticket = view_of(record);
+    // A refusal by the limit rests on a ticket of another request: this one has none.
+    if (answer != model::PurchaseAnswer::limit_reached) call.reply.ticket = view_of(record);
     return Judged::answered;
   }
   publish_intent(call, intent_again(call.item, lane, record), record, answer);
@@ -245,10 +246,10 @@ void MemoryAdmission::confirmed(Item& item, TicketRecord& record, model::Purchas
     const std::scoped_lock lock{lane.mutex};
     const bool known = confirmation.durable && landed_in_lane(item, lane, record, confirmation.landed);
     reply.answer = known ? answer : model::PurchaseAnswer::busy;
-    if (known && answer == model::PurchaseAnswer::limit_reached) {
-      // The ticket the refusal rested on is gone: no longer a reason to refuse.
-      if (!record.live()) reply.answer = model::PurchaseAnswer::busy;
-      if (record.live()) reply.own = own_live_tickets(lane, lane.marks.mark_of(record));
+    if (answer == model::PurchaseAnswer::limit_reached) {
+      // The ticket the refusal rests on is another request's; when it is gone, or not known to stay, it is no reason.
+      if (known && !record.live()) reply.answer = model::PurchaseAnswer::busy;
+      if (known && record.live()) reply.own = own_live_tickets(lane, lane.marks.mark_of(record));
     } else {
       if (known && !record.live()) reply.answer = model::PurchaseAnswer::replayed;
       reply.ticket = view_of(record);

@@ -170,6 +170,7 @@ void Run::sell_what_is_left() {
   if (oracle_.complaint()) return;
   const model::Sale sale = tables_.whole(tables_.sales.front());
   if (model::phase_at(sale.state, sale.starts_at, sale.ends_at, kernel_.utc()) != model::Phase::open) return;
+  if (sale.ends_at < kernel_.utc() + 3'600'000) return;  // it would end meanwhile
   for (std::size_t i = 0; i < sale.items.size(); ++i) {
     const model::ItemKey item = key(static_cast<std::int64_t>(i));
     observe();

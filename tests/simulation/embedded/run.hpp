@@ -39,8 +39,11 @@ class Run {
   void look(const Step& step);
   void change(const Step& step);
   void edit(ops::SaleDesk& desk, const Step& step);
-  void command(ops::SaleDesk& desk, model::SaleCommand command);
+  void command(ops::SaleDesk& desk, const Step& step, model::SaleCommand command);
   void settle_terms();
+  // What becomes of a change that was answered: done with, or to be asked for again.
+  void finished(const Step& step, base::Errc* failed);
+  [[nodiscard]] static std::string name_of(const Step& step);
   void move_stock(ops::SaleDesk& desk, const Step& step);
 
   // --- looking ---

@@ -23,9 +23,8 @@ void Run::play_step(const Step& step) {
   if (step.what == step::look) return look(step);
   if (step.what == step::kill) return crash(std::chrono::milliseconds{step.numbers.at(0)});
   if (step.what == step::faults || step.what == step::down || step.what == step::crash_at) return play_fault(step);
-  if (step.what == step::top_up || step.what == step::reduce) {
-    unfinished_.try_emplace(fmt::format("{} {} {}", step.what, step.numbers.at(0), step.numbers.at(2)), step);
-  }
+  // An edit that fails is given up: it names the version it was made for.
+  if (step.what != step::edit) unfinished_.insert_or_assign(name_of(step), step);
   if (serving()) change(step);
 }
 
@@ -144,10 +143,32 @@ void Run::look(const Step& step) {
 void Run::change(const Step& step) {
   server_->operate([this, step](ops::SaleDesk& desk) {
     if (step.what == step::edit) return edit(desk, step);
-    if (step.what == step::pause) return command(desk, model::SaleCommand::pause);
-    if (step.what == step::resume) return command(desk, model::SaleCommand::resume);
-    if (step.what == step::close) return command(desk, model::SaleCommand::close);
+    if (step.what == step::pause) return command(desk, step, model::SaleCommand::pause);
+    if (step.what == step::resume) return command(desk, step, model::SaleCommand::resume);
+    if (step.what == step::close) return command(desk, step, model::SaleCommand::close);
     move_stock(desk, step);
+  });
+}
+
+// What an operator repeats until he has an answer: stock changes by their id; of commands to the sale the last one.
+std::string Run::name_of(const Step& step) {
+  const bool stock = step.what == step::top_up || step.what == step::reduce;
+  return stock ? fmt::format("{} {} {}", step.what, step.numbers.at(0), step.numbers.at(2)) : "command";
+}
+
+void Run::finished(const Step& step, base::Errc* failed) {
+  // not_found: the sale is closed, and a server that started afterwards has no lanes for it.
+  const bool over = failed == nullptr || *failed == base::Errc::refused || *failed == base::Errc::already_exists ||
+                    *failed == base::Errc::not_found;
+  const auto waiting = unfinished_.find(name_of(step));
+  if (waiting == unfinished_.end() || waiting->second.number != step.number) return;
+  if (over) {
+    unfinished_.erase(waiting);
+    return;
+  }
+  if (!healed_) return;
+  kernel_.after(node_, 1s, [this, step] {
+    if (serving()) change(step);
   });
 }
 
@@ -168,22 +189,23 @@ void Run::edit(ops::SaleDesk& desk, const Step& step) {
   for (const model::SaleItem& one : edited->items) oracle_.may_hold({sale.id, one.sku}, model::terms_of(*edited, one));
   const auto done = desk.edit(sale.id, edit, "operator");
   kernel_.note(fmt::format("operator: {}: {}", text(step), done ? "done" : done.error().text()));
-  settle_terms();
+  if (done) settle_terms();
 }
 
-void Run::command(ops::SaleDesk& desk, model::SaleCommand command) {
+void Run::command(ops::SaleDesk& desk, const Step& step, model::SaleCommand command) {
   model::Sale sale = tables_.whole(tables_.sales.front());
-  const auto next = model::apply_command(sale.state, command);
-  if (!next) return;
-  sale.state = *next;
-  ++sale.version;
-  for (const model::SaleItem& one : sale.items) oracle_.may_hold({sale.id, one.sku}, model::terms_of(sale, one));
-  const auto done = desk.command(sale.id, command, "operator");
+  if (const auto next = model::apply_command(sale.state, command); next && *next != sale.state) {
+    sale.state = *next;
+    ++sale.version;
+    for (const model::SaleItem& one : sale.items) oracle_.may_hold({sale.id, one.sku}, model::terms_of(sale, one));
+  }
+  auto done = desk.command(sale.id, command, "operator");
   kernel_.note(fmt::format("operator: {}: {}", model::name(command), done ? "done" : done.error().text()));
-  settle_terms();
+  if (done) settle_terms();
+  finished(step, done ? nullptr : &done.error().code);
 }
 
-// The desk has answered: what it wrote to the store it has installed in the lanes, without a wait between.
+// The desk has done it: what the store says holds in every lane.
 void Run::settle_terms() {
   const model::Sale sale = tables_.whole(tables_.sales.front());
   for (const model::SaleItem& one : sale.items) oracle_.hold_alone({sale.id, one.sku}, model::terms_of(sale, one));
@@ -195,18 +217,11 @@ void Run::move_stock(ops::SaleDesk& desk, const Step& step) {
                                 .id = fmt::format("{}-{}", up ? "up" : "down", step.numbers.at(2)),
                                 .from_reserve = up && step.numbers.at(3) != 0};
   const model::ItemKey item = key(step.numbers.at(0));
-  const auto moved = up ? desk.top_up(item, change, "operator") : desk.reduce(item, change, "operator");
+  auto moved = up ? desk.top_up(item, change, "operator") : desk.reduce(item, change, "operator");
   kernel_.note(fmt::format(
       "operator: {}: {}", text(step),
       moved ? fmt::format("{} units{}", moved->units, moved->repeated ? ", repeated" : "") : moved.error().text()));
-  const bool refused =
-      !moved && (moved.error().code == base::Errc::refused || moved.error().code == base::Errc::already_exists);
-  if (moved || refused) unfinished_.erase(fmt::format("{} {} {}", step.what, step.numbers.at(0), step.numbers.at(2)));
-  if (moved || refused || !healed_) return;
-  // With nothing broken any more, an operator asks again until he has an answer.
-  kernel_.after(node_, 1s, [this, step] {
-    if (serving()) this->change(step);
-  });
+  finished(step, moved ? nullptr : &moved.error().code);
 }
 
 World world(Breakage breakage) {

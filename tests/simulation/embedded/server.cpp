@@ -10,9 +10,9 @@ namespace {
 
 // The part to use: what the test put before it, or the part itself.
 template <typename Port>
-Port& through(std::unique_ptr<Port>& broken, const std::function<std::unique_ptr<Port>(Port&)>& breakage, Port& sound) {
+Port& through(std::unique_ptr<Port>& broken, const Breakage::Before<Port>& breakage, Port& sound, Node& node) {
   if (!breakage) return sound;
-  broken = breakage(sound);
+  broken = breakage(sound, node);
   return *broken;
 }
 
@@ -25,14 +25,14 @@ Server::Server(Node& node, SimDatabase& database, const StoreFaults& faults, con
       connection_{&node.kernel(), database, &node, faults},
       unknown_{std::make_unique<UnknownCommits>(
           connection_, node.kernel().random().fork(fmt::format("unknown {}", node.life())), unknown_permille)},
-      store_{&through(broken_store_, breakage.store, *unknown_)},
+      store_{&through(broken_store_, breakage.store, *unknown_, node)},
       landing_{*store_, node.clock(),
                [this](const model::ItemKey& item, std::string_view what) { admission_->close_lanes(item, what); }},
-      queue_{through(broken_landing_, breakage.landing, static_cast<queue::IntentConsumer&>(landing_)), node.clock(),
-             setup.queue, node.threads(), random_},
-      memory_{through(broken_queue_, breakage.queue, static_cast<queue::IntentQueue&>(queue_)), node.clock(),
+      queue_{through(broken_landing_, breakage.landing, static_cast<queue::IntentConsumer&>(landing_), node),
+             node.clock(), setup.queue, node.threads(), random_},
+      memory_{through(broken_queue_, breakage.queue, static_cast<queue::IntentQueue&>(queue_), node), node.clock(),
               node.threads(), random_},
-      admission_{&through(broken_admission_, breakage.admission, static_cast<admission::Admission&>(memory_))} {
+      admission_{&through(broken_admission_, breakage.admission, static_cast<admission::Admission&>(memory_), node)} {
   queue_.on_landed_late(
       [this](const model::OrderIntent& intent, const store::Landed& landed) { memory_.landed_late(intent, landed); });
   ends_ =

@@ -33,10 +33,13 @@ class ProductRandom final : public base::Random {
 // What a test puts between two parts, to see it caught. Each gets the part behind it and gives back one that
 // misbehaves; unset: nothing between.
 struct Breakage {
-  std::function<std::unique_ptr<store::Store>(store::Store&)> store;  // all parts' store
-  std::function<std::unique_ptr<queue::IntentConsumer>(queue::IntentConsumer&)> landing;
-  std::function<std::unique_ptr<queue::IntentQueue>(queue::IntentQueue&)> queue;
-  std::function<std::unique_ptr<admission::Admission>(admission::Admission&)> admission;
+  template <typename Port>
+  using Before = std::function<std::unique_ptr<Port>(Port&, Node&)>;
+
+  Before<store::Store> store = {};  // all parts' store
+  Before<queue::IntentConsumer> landing = {};
+  Before<queue::IntentQueue> queue = {};
+  Before<admission::Admission> admission = {};
 };
 
 class Server {

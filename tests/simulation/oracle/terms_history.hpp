@@ -15,16 +15,10 @@ class TermsHistory {
   void may_hold(const model::ItemTerms& terms, base::UtcMs now) { spans_.push_back({terms, now, never}); }
   // From now on these alone hold.
   void hold_alone(const model::ItemTerms& terms, base::UtcMs now) {
-    bool known = false;
     for (Span& span : spans_) {
-      if (span.until != never) continue;
-      if (span.terms.version == terms.version && !known) {
-        known = true;
-      } else {
-        span.until = now;
-      }
+      if (span.until == never) span.until = now;
     }
-    if (!known) may_hold(terms, now);
+    may_hold(terms, now);
   }
   // True when terms for which `holds` is true may have been in force between the two, both included.
   template <typename Holds>

@@ -15,6 +15,8 @@ namespace {
 
 double hours(std::chrono::nanoseconds time) { return std::chrono::duration<double, std::ratio<3600>>{time}.count(); }
 
+std::string today() { return fmt::format("{:%Y-%m-%d}", fmt::gmtime(std::time(nullptr))); }
+
 bool write(const std::filesystem::path& path, const std::string& text) {
   std::error_code error;
   if (path.has_parent_path()) std::filesystem::create_directories(path.parent_path(), error);
@@ -57,16 +59,20 @@ bool add_to_record(const std::string& path, const World& world, const Totals& to
     if (error || !read.is_object()) return false;
     record = read.as_object();
   }
-  boost::json::object& own =
-      record[world.name].is_object() ? record[world.name].as_object() : record[world.name].emplace_object();
-  const auto before = [&](const char* key) {
+  boost::json::value& all = record["worlds"];
+  if (!all.is_object()) all.emplace_object();
+  boost::json::value& before = all.as_object()[world.name];
+  boost::json::object& own = before.is_object() ? before.as_object() : before.emplace_object();
+  const auto sum = [&](const char* key, double more) {
     const boost::json::value* found = own.if_contains(key);
-    return found != nullptr && found->is_number() ? found->to_number<double>() : 0.0;
+    return (found != nullptr && found->is_number() ? found->to_number<double>() : 0.0) + more;
   };
-  own["seeds_total"] = static_cast<std::uint64_t>(before("seeds_total")) + totals.seeds;
-  own["virtual_hours_total"] = std::round((before("virtual_hours_total") + hours(totals.virtual_time)) * 100) / 100;
-  own["purchases_total"] = static_cast<std::uint64_t>(before("purchases_total")) + totals.purchases;
-  own["date"] = fmt::format("{:%Y-%m-%d}", fmt::gmtime(std::time(nullptr)));
+  own["seeds"] = static_cast<std::uint64_t>(sum("seeds", static_cast<double>(totals.seeds)));
+  own["violations"] = static_cast<std::uint64_t>(sum("violations", static_cast<double>(totals.violations)));
+  own["virtual_hours"] = std::round(sum("virtual_hours", hours(totals.virtual_time)) * 100) / 100;
+  own["purchases"] = static_cast<std::uint64_t>(sum("purchases", static_cast<double>(totals.purchases)));
+  own["date"] = today();
+  record["date"] = today();
   return write(path, boost::json::serialize(record));
 }
 

@@ -11,8 +11,8 @@ namespace seckill::sim {
 // False when it cannot be written.
 bool write_report(const std::string& path, const World& world, const Totals& totals);
 
-// Adds the totals to the world's in the record: {"embedded":{"seeds_total","virtual_hours_total","purchases_total",
-// "date"}}. False when it cannot be read or written.
+// Adds the totals to the world's in the record: {"date","worlds":{"embedded":{"seeds","violations","virtual_hours",
+// "purchases","date"}}}. False when it cannot be read or written.
 bool add_to_record(const std::string& path, const World& world, const Totals& totals);
 
 }  // namespace seckill::sim

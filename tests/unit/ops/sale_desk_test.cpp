@@ -168,6 +168,20 @@ TEST(SaleDesk, AReductionThatStoppedHalfWayIsFinishedByAskingAgain) {
   EXPECT_EQ(finished.live("available"), 35);
 }
 
+TEST(SaleDesk, P2_ATopUpThatStoppedBetweenStoreAndLanesIsFinishedAlsoAfterTheEnd) {
+  AdminShop shop;
+  shop.make_sale("a", 40);
+  shop.shop.store().lose_answer("pool_to_lanes");
+  const std::string path = "/admin/v1/sales/a/items/tea/top-up";
+  EXPECT_EQ(shop.call("POST", path, R"({"units":8,"id":"t","from":"new"})").status, 503);
+  shop.shop.clock.advance(std::chrono::hours{2});
+  EXPECT_EQ(shop.call("POST", path, R"({"units":8,"id":"other","from":"new"})").status, 409) << "the sale has ended";
+  const Answer finished = shop.call("POST", path, R"({"units":8,"id":"t","from":"new"})");
+  EXPECT_EQ(finished.status, 200) << finished.body;
+  EXPECT_EQ(finished.stock("total"), 48);
+  EXPECT_EQ(finished.live("available"), 48);
+}
+
 TEST(SaleDesk, P2_AReductionThatARestartCutShortTakesNoUnitTwice) {
   AdminShop shop;
   shop.make_sale("a", 40);
