@@ -276,6 +276,19 @@ TEST(RemoteSynchronous, P5_intents_land_in_this_process_and_the_answer_waits_for
   EXPECT_EQ(world.tables.orders.size(), 2U) << "the sweep offers it again";
 }
 
+TEST(RemoteSynchronous, P5_an_intent_of_an_older_generation_did_not_land_and_is_not_told_durable) {
+  RemoteWorld world{16, 2, quick_broker_only()};
+  world.broker.answers = queue::Published::refused;
+  world.buy(world.request(world.buyer(0)));
+  // The store is ahead; the lane and the copy do not know yet.
+  const auto lease = world.database.acquire_lease(store::leader_lease, "leader", 3'600s);
+  ASSERT_TRUE(world.database.rebuild_lane(world.item, 0, (*lease)->token));
+  world.synchronous = true;
+  EXPECT_EQ(world.buy(world.request(world.buyer(0))).answer, PurchaseAnswer::busy);
+  EXPECT_TRUE(world.tables.orders.empty());
+  EXPECT_EQ(world.lane(0).intents.size(), 1U) << "left for the rebuild to salvage";
+}
+
 TEST(RemoteSynchronous, P6_a_ticket_that_had_ended_is_released_before_its_intent_leaves_the_stream) {
   RemoteWorld world{16, 2, quick_broker_only()};
   world.broker.answers = queue::Published::refused;
