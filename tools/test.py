@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""`make test` after the build: unit and contract tests, checks, black-box tests; ends with "N passed, N failed".
+"""`make test` after the build: unit and contract tests, checks, protocol models, black-box tests; ends with "N passed, N failed".
 
 Counts are test cases, not executables. Everything runs even when something failed; the failures stand together at the end.
-Usage: tools/test.py [--build build/dev] [--only fast|checks|system]
+Usage: tools/test.py [--build build/dev] [--only fast|checks|proof|system]
 """
 
 import argparse
@@ -98,6 +98,23 @@ def checks(tally: Tally) -> None:
         tally.add(f"check {name}", ran.returncode == 0)
 
 
+def proof(tally: Tally) -> None:
+    """The protocol models: each search is one test. It bounds its searches itself."""
+    say("== protocol models")
+    ran = subprocess.run([sys.executable, ROOT / "proof/run.py"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                         stderr=subprocess.STDOUT, text=True, check=False)
+    say(ran.stdout.strip())
+    summary = re.search(r"^(\d+) passed, (\d+) failed$", ran.stdout, re.MULTILINE)
+    if not summary:
+        tally.add("protocol models (no summary line)", False)
+        return
+    tally.passed += int(summary.group(1))
+    failed = re.findall(r"^FAILED  (.*)$", ran.stdout, re.MULTILINE)
+    tally.failed += [f"proof: {name}" for name in failed]
+    if ran.returncode != 0 and not failed:
+        tally.failed.append(f"protocol models: exit code {ran.returncode}")
+
+
 def system(build: Path, tally: Tally) -> None:
     """The black-box suite against the real binary. It prints its own progress and ends with a summary line."""
     runner = ROOT / "tests/system/run.py"
@@ -161,13 +178,15 @@ def follow(process: subprocess.Popen, seconds_max: int) -> tuple[str, bool]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", type=Path, default=ROOT / "build/dev", help="build folder (default build/dev)")
-    parser.add_argument("--only", choices=("fast", "checks", "system"), help="run one part")
+    parser.add_argument("--only", choices=("fast", "checks", "proof", "system"), help="run one part")
     options = parser.parse_args()
     tally = Tally()
     if options.only in (None, "fast"):
         fast(options.build, tally)
     if options.only in (None, "checks"):
         checks(tally)
+    if options.only in (None, "proof"):
+        proof(tally)
     if options.only in (None, "system"):
         system(options.build, tally)
     say()
