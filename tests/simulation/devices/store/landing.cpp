@@ -156,7 +156,10 @@ base::Status Batch::write_rows(Lane& lane, const model::OrderIntent& intent, con
                  {.item = item.place, .lane = intent.lane, .units = intent.units, .effect = effect, .made_at = now_});
   };
   note(hold_entry(order_id), JournalEffect::hold);
-  if (row.state == OrderState::paid) note(end_entry(order_id), JournalEffect::post);
+  if (row.state == OrderState::paid) {
+    note(end_entry(order_id), JournalEffect::post);
+    if (tables.remote_lanes) write_outbox(work_, order_id, model::StockEffect::post);
+  }
   // An upsert's CHECK judges the row to be inserted before the one it meets.
   if (intent.units > intent.limit) return work_.fail(Errc::constraint, "CHECK buyer_units_cap of buyer_units");
   if (!item.buyers.contains(intent.buyer)) work_.insert(item.buyers, intent.buyer, {.units = 0, .cap = intent.limit});
