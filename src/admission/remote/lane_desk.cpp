@@ -12,7 +12,6 @@ struct LaneDesk::Durable {
   CallPtr call;
   LaneServer server;
   AdmitReply reply;
-  bool admitted_now = false;  // by this very call: the replicas' word counts
   std::atomic<bool> replicas_asked{false};
 };
 
@@ -148,20 +147,19 @@ void LaneDesk::work_off(const CallPtr& call, const LaneServer& server, LaneDecis
   const bool durable = !admitted_now && (decision.published || (reply.ticket && !reply.ticket->live));
   if (durable) return call->answer(std::move(reply));
   if (!decision.intent) return call->answer_busy();
-  answer_when_durable(call, server, std::move(*decision.intent), std::move(reply), admitted_now);
+  answer_when_durable(call, server, std::move(*decision.intent), std::move(reply));
 }
 
 void LaneDesk::answer_when_durable(const CallPtr& call, const LaneServer& server, model::OrderIntent intent,
-                                   AdmitReply reply, bool admitted_now) {
+                                   AdmitReply reply) {
   SECKILL_ASSERT(call->place.has_value(), "P9: an intent is published on a place taken before its lane was asked");
   auto durable = std::make_shared<Durable>();
   durable->call = call;
   durable->server = server;
   durable->reply = std::move(reply);
-  durable->admitted_now = admitted_now;
   Places::Place place = std::move(*call->place);
   call->place.reset();
-  if (admitted_now && config_.replicas_after.count() > 0) {
+  if (config_.replicas_after.count() > 0) {
     // Full: the deadline's alarm stands, and the broker may still confirm.
     (void)alarms_.try_set(ports_.threads.now() + config_.replicas_after, [this, durable] { ask_replicas(durable); });
   }
@@ -170,7 +168,7 @@ void LaneDesk::answer_when_durable(const CallPtr& call, const LaneServer& server
 
 void LaneDesk::relayed(const std::shared_ptr<Durable>& durable, const Relayed& how) {
   if (!how.durable) {
-    if (durable->admitted_now && config_.replicas_after.count() > 0) return ask_replicas(durable);
+    if (config_.replicas_after.count() > 0) return ask_replicas(durable);
     return durable->call->answer_busy();
   }
   AdmitReply reply = durable->reply;

@@ -21,14 +21,15 @@
 //                      two equal readings                               answered sold_out
 //                      50 ms passed, a lane unknown, store down         answered busy: nothing was taken
 //   waits for durable  broker confirmed, or the row is in the store     answered admitted (replayed, limit_reached)
-//                      broker slow, refused or lost, this call admitted replicas are asked; all have it: answered
+//                      broker slow, refused or lost                     replicas are asked; all have it: answered
 //                      neither                                          answered busy with the ticket
 //   anywhere           deadline (1 s)                                   answered busy, with the ticket if it may exist
 //
 // Nothing in this table releases a unit: what was admitted stays held until its intent's fate is known (P5, DESIGN
 // §4.1.5). Same request, same ticket (P4): the ticket is derived, and the lane judges a known request first.
 //
-// The replicas' word is taken only for what this very call has written: of a replay it could be another connection's.
+// The replicas' word is asked of the server that the lane was read on, after it was read: so it covers a replay's
+// intent too, whichever node wrote it.
 //
 // Threads: ask() from any; decisions are worked off on the thread the lane answers from.
 #pragma once
@@ -67,8 +68,7 @@ class LaneDesk {
   void send(const ItemPtr& item, model::LaneIndex lane, std::vector<CallPtr> batch);
   void decided(const LaneServer& server, std::vector<CallPtr>& batch, base::Result<LaneDecisions>& answer);
   void work_off(const CallPtr& call, const LaneServer& server, LaneDecision decision);
-  void answer_when_durable(const CallPtr& call, const LaneServer& server, model::OrderIntent intent, AdmitReply reply,
-                           bool admitted_now);
+  void answer_when_durable(const CallPtr& call, const LaneServer& server, model::OrderIntent intent, AdmitReply reply);
   void relayed(const std::shared_ptr<Durable>& durable, const Relayed& how);
   void ask_replicas(const std::shared_ptr<Durable>& durable);
   void refuse_by_limit(const CallPtr& call, LaneDecision decision);
