@@ -6,13 +6,11 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "simulation/cluster/cluster_runs.hpp"
 #include "simulation/embedded/embedded_world.hpp"
 #include "simulation/runner/report.hpp"
 #include "simulation/runner/seeds.hpp"
 #include "simulation/runner/shrink.hpp"
-#if __has_include("simulation/cluster/cluster_runs.hpp")
-#include "simulation/cluster/cluster_runs.hpp"
-#endif
 
 namespace seckill::sim {
 namespace {
@@ -35,11 +33,7 @@ struct Arguments {
 };
 
 std::vector<World> worlds() {
-  std::vector<World> all{embedded::world()};
-#if __has_include("simulation/cluster/cluster_runs.hpp")
-  all.push_back(cluster::world());
-#endif
-  return all;
+  return {embedded::world(), cluster::world()};
 }
 
 std::string repeat_with(const World& world, const Plan& plan, const Plan& whole) {

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "simulation/cluster/cluster_world.hpp"
+#include "simulation/devices/store/picture.hpp"
 
 namespace seckill::sim {
 namespace {
@@ -138,10 +139,19 @@ std::string ClusterWorld::unrest() {
 
 void ClusterWorld::check_at_rest() {
   for (const auto& [ticket, one] : record_.acknowledged()) {
-    if (tables_.find(ticket) == nullptr) {
+    if (tables_.find(ticket) == nullptr && !one.excused) {
       return record_.broken(
           fmt::format("P5: ticket {} of {} was acknowledged and has no row", ticket.str(), one.request.buyer.view()));
     }
+  }
+  reconcile::ItemPicture picture{
+      .item = item_, .store = store_picture(tables_, item_), .lanes = {}, .now = kernel_.utc(), .grace_ms = 0};
+  for (const store::LaneAuthorityRow& row : item_row().lanes) {
+    const admission::steps::LaneState* lane = lanes_.lane({.item = item_, .lane = row.row.lane});
+    if (lane != nullptr) picture.lanes.push_back(lane_picture(*lane, is_current(row)));
+  }
+  for (const reconcile::Difference& one : reconcile::differences(picture)) {
+    record_.broken(fmt::format("P2: at rest {}", one.text));
   }
   const ItemRow& row = item_row();
   std::int64_t units = row.pool;

@@ -2,8 +2,10 @@
 // run can be cut down to the few steps that matter.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "simulation/devices/broker/sim_broker.hpp"
@@ -46,6 +48,34 @@ enum class StepKind : std::uint8_t {
   broker_purge,
   store_down,
 };
+inline constexpr std::array all_step_kinds{StepKind::buy,
+                                           StepKind::cancel,
+                                           StepKind::pay,
+                                           StepKind::outcome,
+                                           StepKind::edit,
+                                           StepKind::pause,
+                                           StepKind::resume,
+                                           StepKind::top_up,
+                                           StepKind::reduce,
+                                           StepKind::by_database,
+                                           StepKind::by_lanes,
+                                           StepKind::synchronous_on,
+                                           StepKind::synchronous_off,
+                                           StepKind::kill_node,
+                                           StepKind::fail_over,
+                                           StepKind::split_brain,
+                                           StepKind::roll_back,
+                                           StepKind::restart_lanes,
+                                           StepKind::flush,
+                                           StepKind::evict,
+                                           StepKind::pause_lanes,
+                                           StepKind::slow_lanes,
+                                           StepKind::move_slot,
+                                           StepKind::broker_crash,
+                                           StepKind::broker_alarm,
+                                           StepKind::broker_disconnect,
+                                           StepKind::broker_purge,
+                                           StepKind::store_down};
 [[nodiscard]] std::string_view name(StepKind kind) noexcept;
 
 struct ClusterStep {

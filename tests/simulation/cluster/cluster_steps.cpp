@@ -76,6 +76,7 @@ void ClusterWorld::buyer_step(const ClusterStep& step) {
 }
 
 void ClusterWorld::buy(const BuyersRequest& request) {
+  ++requests_;
   kernel_.after(net(), [this, request] {
     Host* host = some_api();
     if (host == nullptr) return;  // connection refused
@@ -234,9 +235,21 @@ void ClusterWorld::broker_fault(const ClusterStep& step) {
   }
 }
 
+// Flush, eviction and a power failure destroy what a shard holds with its replica's copy. A buyer may have been
+// answered on the word of those replicas alone while the broker was slow (DESIGN §4.1.4); nothing is left of his intent
+// then.
+void ClusterWorld::excuse_replicas_only(ShardIndex shard) {
+  for (const auto& [ticket, one] : record_.acknowledged()) {
+    const bool here = lanes_.shard_of({.item = item_, .lane = ticket.lane()}) == shard;
+    if (here && !broker_.holds(ticket) && tables_.find(ticket) == nullptr) record_.excuse(ticket);
+  }
+}
+
 void ClusterWorld::lanes_fault(const ClusterStep& step) {
   const ShardIndex shard = step.a % lanes_.shards();
   const admission::LaneKey lane{.item = item_, .lane = step.a % plan_.lanes};
+  if (step.kind == StepKind::flush || step.kind == StepKind::roll_back) excuse_replicas_only(shard);
+  if (step.kind == StepKind::evict) excuse_replicas_only(lanes_.shard_of(lane));
   switch (step.kind) {
     case StepKind::fail_over: lanes_.fail_over(shard); return;
     case StepKind::split_brain: lanes_.partition_old_master(shard, ms(step.b), step.a % 2 == 0); return;

@@ -136,9 +136,10 @@ ClusterOutcome ClusterWorld::run() {
           .fingerprint = kernel_.fingerprint(),
           .virtual_time = kernel_.now(),
           .acknowledged = record_.acknowledged().size(),
-          .orders = tables_.orders.size(),
+          .requests = requests_,
           .events = kernel_.events_run(),
-          .passages = kernel_.passages()};
+          .passages = kernel_.passages(),
+          .crashed_at = kernel_.crashed_at()};
 }
 
 void ClusterWorld::plan_steps() {

@@ -25,9 +25,10 @@ struct ClusterOutcome {
   std::uint64_t fingerprint = 0;  // equal for equal runs
   Time virtual_time{};
   std::uint64_t acknowledged = 0;
-  std::uint64_t orders = 0;
+  std::uint64_t requests = 0;
   std::uint64_t events = 0;
   std::vector<std::pair<std::string, std::uint64_t>> passages;
+  std::vector<std::pair<std::string, std::uint64_t>> crashed_at;
 };
 
 class ClusterWorld {
@@ -64,6 +65,7 @@ class ClusterWorld {
   void operator_step(const ClusterStep& step);
   void fault_step(const ClusterStep& step);
   void lanes_fault(const ClusterStep& step);
+  void excuse_replicas_only(ShardIndex shard);
   void broker_fault(const ClusterStep& step);
   void buy(const BuyersRequest& request);
   void end(const BuyersRequest& request, model::OrderEvent event);
@@ -99,6 +101,7 @@ class ClusterWorld {
   model::Sale sale_;
   model::ItemKey item_;
   std::vector<std::unique_ptr<Host>> hosts_;
+  std::uint64_t requests_ = 0;
   std::uint64_t next_change_ = 1;  // names of stock changes
   bool broker_lost_content_ = false;
   bool resting_ = false;

@@ -29,7 +29,9 @@ void CrowdRecord::told(const BuyersRequest& request, const admission::AdmitReply
   if (known != tickets_.end()) {
     const auto found = acknowledged_.find(known->second);
     // An answer that was on its way before the acknowledgement proves nothing.
-    if (found != acknowledged_.end() && found->second.at < request.sent_at) before = &found->second;
+    if (found != acknowledged_.end() && found->second.at < request.sent_at && !found->second.excused) {
+      before = &found->second;
+    }
   }
   if (reply.ticket) {
     const auto [at, is_new] = tickets_.try_emplace({request.buyer, request.request_id}, reply.ticket->ticket);
@@ -73,6 +75,7 @@ void CrowdRecord::told_ticket(const BuyersRequest& request, const admission::Adm
       acknowledged_.try_emplace(reply.ticket->ticket, Acknowledged{request, reply.ticket->ticket, kernel_.now()});
   if (is_new) return;
   if (found->second.request.buyer != request.buyer) broken("P4: one ticket is told to two buyers");
+  if (found->second.excused) return;
   if (found->second.request.digest != request.digest && found->second.at < request.sent_at) {
     broken("P4: " + who(request) + " sends other content and is acknowledged");
   }
@@ -84,7 +87,13 @@ void CrowdRecord::told_outcome(const BuyersRequest& request, bool found) {
   if (known == tickets_.end()) return;
   const auto acknowledged = acknowledged_.find(known->second);
   if (acknowledged == acknowledged_.end() || acknowledged->second.at >= request.sent_at) return;
+  if (acknowledged->second.excused) return;
   broken("P5: " + who(request) + " was acknowledged and the outcome says no record");
+}
+
+void CrowdRecord::excuse(const model::Ticket& ticket) {
+  const auto found = acknowledged_.find(ticket);
+  if (found != acknowledged_.end()) found->second.excused = true;
 }
 
 void CrowdRecord::free_units(std::int64_t units) {

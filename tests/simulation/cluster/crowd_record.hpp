@@ -32,6 +32,7 @@ struct Acknowledged {
   BuyersRequest request;  // the first content that was acknowledged
   model::Ticket ticket;
   Time at{};
+  bool excused = false;
 };
 
 class CrowdRecord {
@@ -46,6 +47,8 @@ class CrowdRecord {
   void told(const BuyersRequest& request, const admission::AdmitReply& reply);
   // He asks what became of a request: no record, or a ticket.
   void told_outcome(const BuyersRequest& request, bool found);
+  // This ticket's only copies were destroyed together, which no promise covers (P5: the loss of any one machine).
+  void excuse(const model::Ticket& ticket);
   // How many units were free in open lanes, at the present moment; an upper bound that counts transfers once.
   void free_units(std::int64_t units);
 
