@@ -274,18 +274,17 @@ end:
   od
 }
 
-/* mirrors: admission/rebuild, in two steps: closed; then rows are read, the lane is installed and opened, and what the
- * surviving replica holds live without a row stays live, with its intent. The barrier may come back before or after. */
-#ifdef INSTALL_FORGETS
-#define stays(r) false
+/* mirrors: admission/rebuild, in two steps: closed; then what the surviving replica holds live without a row is landed,
+ * rows are read, the lane is installed and opened. The barrier may come back before or after. */
+#ifdef SALVAGE_NOTHING
+#define salvage(r) skip
 #else
-#define stays(r) (mark[r] == LIVE && row[r] == NONE && available[0] > 0)
-#endif
-#define install(r) \
+#define salvage(r) \
   if \
-  :: stays(r) -> available[0]--; published[r] = false; stream[r] = true; intent_of[r] = 1 \
-  :: else -> mark[r] = row[r]; published[r] = (row[r] == LIVE); stream[r] = false; intent_of[r] = 0 \
+  :: mark[r] == LIVE && row[r] == NONE -> P1(stock[0] > 0); stock[0]--; row[r] = LIVE \
+  :: else \
   fi
+#endif
 
 /* 5 s are longer than a request's 1 s, so nobody is answered 202 for what was admitted before. */
 #ifdef NO_NODE_LEASE
@@ -303,8 +302,11 @@ end_alive:
        intent_of[0] = 0; intent_of[1] = 0
      }
      d_step { node_lease_over ->
+       salvage(0); salvage(1);
        available[0] = stock[0];
-       install(0); install(1);
+       mark[0] = row[0]; mark[1] = row[1];
+       published[0] = (row[0] == LIVE); published[1] = (row[1] == LIVE);
+       stream[0] = false; stream[1] = false;
        generation[0] = 1; open[0] = true; undrained[0] = true;
        replica[0] = false; replica[1] = false
      }

@@ -194,7 +194,6 @@ end_stays:
 active proctype leader() {
   byte g, units;
   byte seen[TICKETS];
-  bool kept[TICKETS];
 end:
   atomic { state != wanted && (wanted == STORE || may_leave) ->
 #ifdef ENTER_WITHOUT_REBUILD
@@ -215,28 +214,24 @@ end:
   :: d_step { wanted == LANE -> lane_open = false }
   :: wanted == STORE /* Redis is unusable: the generation alone fences the lane */
   fi;
+  /* salvage: intents of before the mode are older than the row, so they are published, not landed */
+#define salvage(t) copy(t, lane_generation) = (copy(t, lane_generation) || (mark[t] == LIVE && row[t] == NONE))
   if mortal
-  :: d_step { kept[0] = (wanted == LANE && mark[0] == LIVE); kept[1] = (wanted == LANE && mark[1] == LIVE);
-       kept[2] = (wanted == LANE && mark[2] == LIVE) }
+  :: d_step { wanted == LANE -> salvage(0); salvage(1); salvage(2) }
+  :: wanted == STORE
   fi;
   if mortal
   :: d_step { generation++; g = generation; units = stock; seen[0] = row[0]; seen[1] = row[1]; seen[2] = row[2] }
   fi;
-#define stays(t) (kept[t] && seen[t] == NONE && units > 0 && !(second(t) && seen[other(t)] == LIVE))
-#define install(t) \
-  if \
-  :: stays(t) -> mark[t] = LIVE; units-- \
-  :: else -> mark[t] = seen[t] \
-  fi
   if mortal
-  :: atomic { wanted == LANE -> install(0); install(1); install(2); lane_generation = g; lane_open = true; available = units }
+  :: d_step { wanted == LANE -> mark[0] = seen[0]; mark[1] = seen[1]; mark[2] = seen[2]; lane_generation = g; lane_open = true; available = units }
   :: wanted == STORE
   fi;
   if mortal
   :: d_step { state = wanted }
   fi;
 over:
-  atomic { g = 0; units = 0; seen[0] = 0; seen[1] = 0; seen[2] = 0; kept[0] = false; kept[1] = false; kept[2] = false };
+  atomic { g = 0; units = 0; seen[0] = 0; seen[1] = 0; seen[2] = 0 };
   goto end
 }
 

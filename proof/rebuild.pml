@@ -1,4 +1,4 @@
-/* Rebuild of a lane: generations, leader token, server fence, marks taken over, adoption (DESIGN §4.5 with
+/* Rebuild of a lane: generations, leader token, server fence, salvage, adoption (DESIGN §4.5 with
  * docs/decisions/rebuild-keeps-what-the-lane-knows.md).
  *
  * Promises: P1 the stock row is never short for a hold that a lane admitted or adopted · P3 no buyer's second ticket
@@ -276,23 +276,24 @@ end:
 #endif
 #define show_token fenced[1 - me] = (fenced[1 - me] || latest == me)
 
-/* What a live mark of the old lane becomes: the row's state, else it is taken over as an adoption would take it. */
-#define keep(t) kept[t] = (mark[t] == LIVE)
-#ifdef INSTALL_FORGETS
-#define carry(t) false
+/* What only the closed lane knows: an intent of the row's generation is landed by the leader itself, as the worker would
+ * (a closed row takes them); one that is older, in a lane that fell back further, can only be published again. */
+#if defined(SALVAGE_NOTHING)
+#define salvage(t) skip
+#elif defined(SALVAGE_PUBLISHES)
+#define salvage(t) copy(t, lane_generation) = (copy(t, lane_generation) || (mark[t] == LIVE && row[t] == NONE))
 #else
-#define carry(t) (kept[t] && seen[t] == NONE && units > 0 && !(t < 2 && seen[same_buyer(t)] == LIVE))
-#endif
-#define install(t) \
+#define salvage(t) \
   if \
-  :: carry(t) -> mark[t] = LIVE; units-- \
-  :: else -> mark[t] = seen[t]; safe[t] = (safe[t] && seen[t] != NONE) \
+  :: mark[t] == LIVE && row[t] == NONE && lane_generation == generation -> land(t) \
+  :: mark[t] == LIVE && row[t] == NONE && lane_generation < generation -> copy(t, lane_generation) = true \
+  :: else \
   fi
+#endif
 
 proctype leader(bit me) {
   byte g, units;
   byte seen[TICKETS];
-  bool kept[TICKETS];
   bit s;
 end:
   atomic {
@@ -313,9 +314,9 @@ end:
   :: d_step { server == s && lane_obeys -> lane_open = (lane_generation <= g -> false : lane_open); show_token }
   :: server != s || !lane_obeys -> goto over
   fi;
-  /* the closed lane's live marks, by pages */
+  /* salvage */
   if mortal
-  :: d_step { server == s -> keep(0); keep(1); keep(2) }
+  :: atomic { server == s -> salvage(0); salvage(1); salvage(2) }
   :: server != s -> goto over
   fi;
   /* one transaction: row locked, generation raised, every ticket read */
@@ -339,20 +340,19 @@ end:
 #ifdef REBUILD_WITHOUT_ROW_LOCK
   units = stock;
 #endif
-#ifdef INSTALL_EMPTIES_FIRST
-  if mortal
-  :: d_step { server == s && may_install -> lane_open = false; mark[0] = NONE; mark[1] = NONE; mark[2] = NONE }
-  :: server != s || !may_install -> goto over
-  fi;
-#endif
-  /* begin and batches wrote beside the lane; open puts the new lane in the old one's place */
+  /* install: begin empties the lane, batches fill it, open opens it when all are there */
   if mortal
   :: d_step { server == s && may_install ->
-       install(0); install(1); install(2);
-       lane_generation = g; lane_open = true; available = units; show_token;
-       waited = false
+       lane_generation = g; lane_open = false; available = units; show_token;
+       mark[0] = NONE; mark[1] = NONE; mark[2] = NONE;
+       safe[0] = false; safe[1] = false; safe[2] = false; waited = false
      }
   :: server != s || !may_install -> goto over
+  fi;
+  if mortal
+  :: d_step { server == s && lane_generation == g && lane_obeys ->
+       mark[0] = seen[0]; mark[1] = seen[1]; mark[2] = seen[2]; lane_open = true }
+  :: server != s || lane_generation != g || !lane_obeys -> goto over
   fi;
   /* open the row, fenced by token and generation */
   if mortal
@@ -360,8 +360,7 @@ end:
   :: fenced_out || generation != g
   fi;
 over: /* done, given up or dead: the lease is free again, or somebody else's */
-  atomic { leads = (leads == me -> NOBODY : leads); g = 0; s = 0; units = 0; seen[0] = 0; seen[1] = 0; seen[2] = 0;
-    kept[0] = false; kept[1] = false; kept[2] = false };
+  atomic { leads = (leads == me -> NOBODY : leads); g = 0; s = 0; units = 0; seen[0] = 0; seen[1] = 0; seen[2] = 0 };
   goto end
 }
 
