@@ -5,6 +5,8 @@
 #include <algorithm>
 
 #include "base/log.hpp"
+#include "reconcile/identities.hpp"
+#include "simulation/devices/store/picture.hpp"
 
 namespace seckill::sim::embedded {
 namespace {
@@ -162,6 +164,27 @@ void Run::come_to_rest() {
   for (std::size_t i = 0; i < setup_.sale.items.size(); ++i) {
     const model::ItemKey item = key(static_cast<std::int64_t>(i));
     oracle_.check_quiet(item, server_->admission().lanes(item));
+    check_identities(item);
+  }
+}
+
+void Run::check_identities(const model::ItemKey& item) {
+  const reconcile::ItemPicture picture{
+      .item = item, .store = store_picture(tables_, item), .lanes = {}, .now = kernel_.utc(), .grace_ms = 0};
+  for (const reconcile::Difference& difference : reconcile::differences(picture)) {
+    oracle_.complain("P2", "reconcile: " + difference.text);
+  }
+  if (server_->admission().lanes(item).empty()) return;
+  for (const OrderRow& row : tables_.orders) {
+    const store::Order& order = row.order;
+    if (order.item != item) continue;
+    server_->admission().find_ticket(
+        item, order.buyer, order.ticket, [&](const base::Result<std::optional<admission::TicketView>>& mark) {
+          const bool live = !model::is_ended(order.state);
+          if (mark && mark->has_value() && (*mark)->live == live && (*mark)->units == order.units) return;
+          oracle_.complain("P8", fmt::format("order {} is {}, and its mark says otherwise", order.ticket.str(),
+                                             model::name(order.state)));
+        });
   }
 }
 

@@ -53,6 +53,8 @@ class Run {
   void heal();
   [[nodiscard]] bool at_rest();
   void come_to_rest();
+  // The identities that reconcile checks in production, and each order's mark.
+  void check_identities(const model::ItemKey& item);
   void sell_what_is_left();
   [[nodiscard]] std::string what_is_under_way();
   [[nodiscard]] RunResult result();
