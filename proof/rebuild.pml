@@ -5,7 +5,7 @@
  *   lands beside his first, by the lanes' rules alone (the store's CHECK never has to refuse) · P5 an answered ticket gets
  *   its row after the loss of Redis's tail or of the broker's content · P6, P2 when all is quiet: the lane is open and
  *   agrees with the store ticket by ticket.
- * Bounds: one lane, 2 units, limit 1; 2 buyers with 3 tickets; each request on a node of its own whose copy of the stock
+ * Bounds: one lane, 1 or 2 units, limit 1; 2 buyers with 2 or 3 tickets; each request on a node of its own whose copy of the stock
  *   row is as old as it likes (no lease is assumed); 2 leaders, of which one is slow (LATE) or dies (CRASHES), at any step;
  *   one loss (failover to a replica that is any earlier state, also of an earlier generation, or all broker content);
  *   one rebuild by an operator (OPERATOR); one cancel (CANCELS); the worker dies once between adopting and landing.

@@ -5,7 +5,8 @@
  *   with its row, no transfer is left open.
  * Bounds: 2 lanes × 3 buyers × 2 units (lane 0: one unit, two buyers; lane 1: one unit, one buyer), each buyer on a node of
  *   his own; TRANSFERS steals of one unit; 2 nodes that finish what they find, one of which dies once at any step; each of
- *   them may sleep between any two steps; VOIDS returned units; REBUILDS rebuilds of a lane at any moment.
+ *   them may sleep between any two steps; VOIDS returned units; REBUILDS rebuilds of a lane, at any moment
+ *   when no committed transfer out of it waits for its credit (docs/decisions/transfers-leave-traces.md).
  * Exact: one script or one store transaction is one step. A steal's node dies after the debit, always: that is the worst
  *   case and leaves the rest to those who find it.
  * Merged: admission and landing are one step, so that lane and row differ by transfers alone; a rebuild is one step.
