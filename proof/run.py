@@ -232,6 +232,8 @@ def main() -> None:
     parser.add_argument("--unreached", action="store_true", help="list statements that no check of a model reaches")
     parser.add_argument("--record", action="store_true", help="also write proof/record.json, which docs/proof.md quotes")
     options = parser.parse_args()
+    if options.record and options.only:
+        parser.error("--record is for a whole run")
     missing = [tool for tool in ("spin", "gcc") if not shutil.which(tool)]
     if missing:
         sys.exit(f"proof: {' and '.join(missing)} not found; `make setup` installs what tools/packages/proof names")
