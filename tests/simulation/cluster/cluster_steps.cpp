@@ -90,7 +90,10 @@ void ClusterWorld::buy(const BuyersRequest& request) {
       host->life->admission().admit(asked, [this, request, name = host->node->name()](admission::AdmitReply reply) {
         kernel_.note(fmt::format("{}: {} {} ×{}: {}", name, request.buyer.view(), request.request_id.view(),
                                  request.units, model::name(reply.answer)));
-        kernel_.after(net(), [this, request, reply = std::move(reply)] { record_.told(request, reply); });
+        const model::LaneIndex lane = model::lane_of(request.buyer.view(), plan_.lanes);
+        const bool undecided = item_row().lanes.at(lane).state == store::LaneState::store;
+        kernel_.after(
+            net(), [this, request, undecided, reply = std::move(reply)] { record_.told(request, reply, undecided); });
       });
     });
   });

@@ -22,7 +22,7 @@ void CrowdRecord::broken(std::string what) {
   violation_ = std::move(what);
 }
 
-void CrowdRecord::told(const BuyersRequest& request, const admission::AdmitReply& reply) {
+void CrowdRecord::told(const BuyersRequest& request, const admission::AdmitReply& reply, bool undecided) {
   ++answers_[reply.answer];
   const auto known = tickets_.find({request.buyer, request.request_id});
   const Acknowledged* before = nullptr;
@@ -39,7 +39,7 @@ void CrowdRecord::told(const BuyersRequest& request, const admission::AdmitReply
   }
   switch (reply.answer) {
     case model::PurchaseAnswer::admitted:
-    case model::PurchaseAnswer::replayed: return told_ticket(request, reply);
+    case model::PurchaseAnswer::replayed: return told_ticket(request, reply, undecided);
     case model::PurchaseAnswer::request_conflict:
       if (before != nullptr && before->request.digest == request.digest) {
         broken("P4: " + who(request) + " repeats what was acknowledged and hears request_conflict");
@@ -69,13 +69,14 @@ void CrowdRecord::told(const BuyersRequest& request, const admission::AdmitReply
   }
 }
 
-void CrowdRecord::told_ticket(const BuyersRequest& request, const admission::AdmitReply& reply) {
+void CrowdRecord::told_ticket(const BuyersRequest& request, const admission::AdmitReply& reply, bool undecided) {
   if (!reply.ticket) return broken("P4: " + who(request) + " is acknowledged without a ticket");
-  const auto [found, is_new] =
-      acknowledged_.try_emplace(reply.ticket->ticket, Acknowledged{request, reply.ticket->ticket, kernel_.now()});
+  const auto [found, is_new] = acknowledged_.try_emplace(
+      reply.ticket->ticket,
+      Acknowledged{.request = request, .ticket = reply.ticket->ticket, .at = kernel_.now(), .undecided = undecided});
   if (is_new) return;
   if (found->second.request.buyer != request.buyer) broken("P4: one ticket is told to two buyers");
-  if (found->second.excused) return;
+  if (found->second.excused || (found->second.undecided && undecided)) return;
   if (found->second.request.digest != request.digest && found->second.at < request.sent_at) {
     broken("P4: " + who(request) + " sends other content and is acknowledged");
   }

@@ -33,6 +33,7 @@ struct Acknowledged {
   model::Ticket ticket;
   Time at{};
   bool excused = false;
+  bool undecided = false;  // admission by database: 202 says "queued, undecided", and its row is not there yet
 };
 
 class CrowdRecord {
@@ -43,8 +44,10 @@ class CrowdRecord {
   [[nodiscard]] const std::string& violation() const noexcept { return violation_; }
   void broken(std::string what);
 
-  // What a buyer hears. Answers of one request may come in any order.
-  void told(const BuyersRequest& request, const admission::AdmitReply& reply);
+  // What a buyer hears. Answers of one request may come in any order. `undecided`: the landing decides (mode admission
+  // by database). Two contents under one request id that were both asked for before the landing decided are told the
+  // same ticket, and the first to land is the order: the mode's stated exception to P4's refusal of other content.
+  void told(const BuyersRequest& request, const admission::AdmitReply& reply, bool undecided);
   // He asks what became of a request: no record, or a ticket.
   void told_outcome(const BuyersRequest& request, bool found);
   // This ticket's only copies were destroyed together, which no promise covers (P5: the loss of any one machine).
@@ -63,7 +66,7 @@ class CrowdRecord {
     Time at{};
     std::int64_t units = 0;
   };
-  void told_ticket(const BuyersRequest& request, const admission::AdmitReply& reply);
+  void told_ticket(const BuyersRequest& request, const admission::AdmitReply& reply, bool undecided);
 
   Kernel& kernel_;
   std::string violation_;
