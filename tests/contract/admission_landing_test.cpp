@@ -39,6 +39,20 @@ TEST_P(AdmissionLanding, P6_an_end_that_overtakes_its_landing_is_known_at_once_a
   world.expect_conserved();
 }
 
+TEST_P(AdmissionLanding, P4_a_limit_that_rests_on_a_ticket_told_unknown_is_busy_without_that_ticket) {
+  World world{GetParam(), {.total = 8}};
+  world.landing.hold(true);
+  std::future<AdmitReply> first = world.ask_later(world.request("u1", "r1"));
+  std::future<AdmitReply> second = world.ask_later(world.request("u1", "r2"));
+  world.landing.wait_for_offers(1);
+  world.clock.advance(std::chrono::seconds{5});
+  EXPECT_TRUE(first.get().ticket.has_value());
+  const AdmitReply other = second.get();
+  EXPECT_EQ(other.answer, PurchaseAnswer::busy);
+  EXPECT_FALSE(other.ticket.has_value()) << "the ticket is of r1: r2 has none";
+  world.landing.hold(false);
+}
+
 TEST_P(AdmissionLanding, P5_what_a_rebuild_has_overtaken_is_busy_with_its_ticket) {
   World world{GetParam(), {.total = 8, .lanes = 1}};
   world.store.spoil(world.item(), [](DeviceStore::ItemRows& rows) { rows.stock.lanes[0].generation = 2; });

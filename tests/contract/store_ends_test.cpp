@@ -68,6 +68,16 @@ TEST_P(StoreEnds, paying_after_the_deadline_and_expiring_before_it_are_too_late_
   EXPECT_EQ(shop.broken(), "");
 }
 
+TEST_P(StoreEnds, P6_in_the_millisecond_of_its_deadline_an_order_may_be_paid_and_not_be_expired) {
+  const Shop shop = a_shop(100);
+  const auto ticket = shop.ordered(shop.intent("alice"));
+  EXPECT_EQ(shop.end(expire(ticket, deadline)).result, EndResult::too_late);
+  EXPECT_TRUE(store().due_tickets(deadline, 10).value().empty());
+  EXPECT_EQ(shop.end(pay(ticket, "p1", deadline)).result, EndResult::done);
+  EXPECT_EQ(shop.sums().sold, 1);
+  EXPECT_EQ(shop.broken(), "");
+}
+
 TEST_P(StoreEnds, the_same_payment_again_is_already_there_and_another_one_is_illegal) {
   const Shop shop = a_shop(100);
   const auto ticket = shop.ordered(shop.intent("alice"));
