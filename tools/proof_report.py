@@ -29,7 +29,7 @@ of the last `make test` and the records of longer runs; do not edit it by hand.
 | models | `make proof` | the protocols, exhaustively within stated bounds, and that each named mistake breaks a promise |
 | mutants | `make mutants` | that a wrong line in the code does not survive the tests |
 | fuzzing | `make fuzz MINUTES=m` | that hostile input gets a small answer |
-| threads | `make tsan` | no data race in the fast tests |
+| threads | `make tsan` | no data race where threads meet |
 """
 
 
