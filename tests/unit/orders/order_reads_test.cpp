@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "simulation/embedded/forwarding_admission.hpp"
 #include "unit/orders/shop.hpp"
 
 namespace seckill::orders {
@@ -184,6 +185,53 @@ TEST(OrderReads, past_its_bound_a_question_is_refused) {
   shop.reads().stop();
   EXPECT_EQ(ran, static_cast<int>(base::limits::store_reads_waiting_max)) << "what waits is answered before it ends";
   EXPECT_EQ(shop.reads().waiting(), 0U);
+}
+
+// Lanes on another machine: what they are asked waits until the test lets the answers go.
+class SlowLanes final : public sim::ForwardingAdmission {
+ public:
+  using ForwardingAdmission::ForwardingAdmission;
+  void find_ticket(const model::ItemKey& item, const model::BuyerId& buyer, const model::Ticket& ticket,
+                   std::move_only_function<void(base::Result<std::optional<admission::TicketView>>)> done) override {
+    const std::lock_guard lock{mutex_};
+    asked_.emplace_back([this, item, buyer, ticket, done = std::move(done)]() mutable {
+      inner_.find_ticket(item, buyer, ticket, std::move(done));
+    });
+  }
+  [[nodiscard]] std::size_t asked() {
+    const std::lock_guard lock{mutex_};
+    return asked_.size();
+  }
+  void answer_all() {
+    const std::lock_guard lock{mutex_};
+    for (auto& answer : asked_) answer();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<std::move_only_function<void()>> asked_;
+};
+
+TEST(OrderReads, P9_questions_that_wait_for_their_lane_keep_their_places) {
+  Shop shop;
+  shop.open();
+  SlowLanes lanes{shop.admission()};
+  OrderReads reads{shop.store(), lanes, 2};
+  reads.start();
+  std::atomic<std::size_t> told{0};
+  const auto ask = [&](auto done) { reads.outcome(shop.item, test::buyer_named("u1"), model::Ticket{}, done); };
+  for (std::size_t i = 0; i < base::limits::store_reads_waiting_max; ++i) {
+    ask([&told](const base::Result<Outcome>& outcome) { told += outcome && !outcome->found ? 1U : 0U; });
+  }
+  while (lanes.asked() < base::limits::store_reads_waiting_max) std::this_thread::yield();
+  std::optional<base::Errc> refused;
+  ask([&refused](const base::Result<Outcome>& outcome) {
+    if (!outcome) refused = outcome.error().code;
+  });
+  EXPECT_EQ(refused, base::Errc::limit);
+  lanes.answer_all();
+  reads.stop();
+  EXPECT_EQ(told, base::limits::store_reads_waiting_max) << "each was answered all the same";
 }
 
 TEST(OrderReads, stopped_it_says_so) {
