@@ -46,6 +46,7 @@ class ForwardingAdmission : public admission::Admission {
                                            const std::string& id) override {
     return inner_.debit_to_pool(item, units, id);
   }
+  base::Status retire(const model::ItemKey& item) override { return inner_.retire(item); }
   [[nodiscard]] admission::StockView stock(const model::ItemKey& item) const override { return inner_.stock(item); }
   [[nodiscard]] std::vector<admission::LaneView> lanes(const model::ItemKey& item) const override {
     return inner_.lanes(item);

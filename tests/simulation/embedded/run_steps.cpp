@@ -103,11 +103,12 @@ void Run::end(const Step& step, model::OrderEvent event) {
   const auto ticket =
       oracle_.ticket_of(key(step.numbers.at(0)), buyer(step.numbers.at(1)), request(step.numbers.at(2)));
   if (!ticket || !serving()) return;
-  auto done = [this, event, ticket = *ticket, life = node_.life()](const base::Result<store::Ended>& ended) {
+  auto done = [this, event, ticket = *ticket, life = node_.life(),
+               known = oracle_.is_acknowledged(*ticket)](const base::Result<store::Ended>& ended) {
     if (!node_.alive() || node_.life() != life) return;
     kernel_.note(fmt::format("{} of {}: {}", model::name(event), ticket.str(),
                              ended ? fmt::format("result {}", static_cast<int>(ended->result)) : ended.error().text()));
-    oracle_.ended(ticket, event, ended);
+    oracle_.ended(ticket, event, ended, known);
   };
   kernel_.after(node_, 1us, [this, event, ticket = *ticket, who = buyer(step.numbers.at(1)), done]() mutable {
     if (!serving()) return;

@@ -195,10 +195,11 @@ void Oracle::answered_early(const model::ItemKey& key, const model::BuyerId& buy
   if (answer == model::PurchaseAnswer::ended && !may_be(model::Phase::ended)) unfounded();
 }
 
-void Oracle::ended(const model::Ticket& number, model::OrderEvent event, const base::Result<store::Ended>& ended) {
+void Oracle::ended(const model::Ticket& number, model::OrderEvent event, const base::Result<store::Ended>& ended,
+                   bool was_acknowledged) {
   if (!ended) return;  // unknown, or refused unasked
   Ticket& ticket = tickets_[number];
-  if (ended->result == store::EndResult::not_found && ticket.acknowledged && rules_.acknowledged_is_landed) {
+  if (ended->result == store::EndResult::not_found && was_acknowledged && rules_.acknowledged_is_landed) {
     complain("P5", fmt::format("ticket {} was acknowledged, and its {} finds no order", number.str(), name(event)));
   }
   if (ended->result != store::EndResult::done) return;
@@ -212,6 +213,11 @@ void Oracle::ended(const model::Ticket& number, model::OrderEvent event, const b
 void Oracle::looked_up(const model::Ticket& number, bool known) {
   if (known || !tickets_[number].acknowledged) return;
   complain("P5", fmt::format("ticket {} was acknowledged, and its outcome says there is none", number.str()));
+}
+
+bool Oracle::is_acknowledged(const model::Ticket& number) const {
+  const auto found = tickets_.find(number);
+  return found != tickets_.end() && found->second.acknowledged;
 }
 
 std::int64_t Oracle::free_units(const model::ItemKey& item) const {

@@ -56,8 +56,9 @@ class Oracle {
   void answered(std::size_t question, const admission::AdmitReply& reply);
   void answered_early(const model::ItemKey& item, const model::BuyerId& buyer, std::int64_t units,
                       model::PurchaseAnswer answer);
-  // The answer to a cancel, a payment or an expiry by hand.
-  void ended(const model::Ticket& ticket, model::OrderEvent event, const base::Result<store::Ended>& ended);
+  // The answer to a cancel or a payment. `was_acknowledged`: the ticket was when this was asked.
+  void ended(const model::Ticket& ticket, model::OrderEvent event, const base::Result<store::Ended>& ended,
+             bool was_acknowledged);
   // An outcome that was read: false = "no such ticket".
   void looked_up(const model::Ticket& ticket, bool known);
 
@@ -76,6 +77,7 @@ class Oracle {
   // The ticket that a buyer was told of for this request, whatever became of it.
   [[nodiscard]] std::optional<model::Ticket> ticket_of(const model::ItemKey& item, const model::BuyerId& buyer,
                                                        const model::RequestId& request) const;
+  [[nodiscard]] bool is_acknowledged(const model::Ticket& ticket) const;
   [[nodiscard]] std::uint64_t acknowledged() const noexcept { return acknowledged_; }
   [[nodiscard]] std::uint64_t questions() const noexcept { return questions_.size(); }
   [[nodiscard]] const std::optional<Complaint>& complaint() const noexcept { return complaint_; }

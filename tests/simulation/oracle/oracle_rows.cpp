@@ -230,7 +230,8 @@ void Oracle::check_limits(const ItemRow& row) {
   const TermsHistory& terms = items_[row.key].terms;
   const base::UtcMs error = rules_.clock_error_max.count();
   for (auto& [buyer, orders] : buyers) {
-    std::ranges::sort(orders, {}, [](const store::Order* order) { return std::pair{order->admitted_at, order->ticket}; });
+    std::ranges::sort(orders, {},
+                      [](const store::Order* order) { return std::pair{order->admitted_at, order->ticket}; });
     std::int64_t units = 0;
     for (std::size_t i = 0; i < orders.size(); ++i) {
       units += orders[i]->units;
