@@ -115,6 +115,11 @@ class Admission {
   // worker thread.
   virtual base::Result<std::int64_t> debit_to_pool(const model::ItemKey& item, std::int64_t units,
                                                    const std::string& id) = 0;
+  // Gives back what an item of a sale that is over takes here: afterwards it is as unknown as after a restart that does
+  // not install it, and the store answers for its tickets. Errc::refused: the sale has not ended, or a ticket is held
+  // or not known durable, or a confirmation of one may still come; ask again later. An item that is not here counts as
+  // done. Requires: no release or post of its tickets is owed by the store. Blocking; a worker thread.
+  virtual base::Status retire(const model::ItemKey& item) = 0;
 
   // --- views ---
   [[nodiscard]] virtual StockView stock(const model::ItemKey& item) const = 0;

@@ -1,7 +1,8 @@
 // One item's lanes in memory, and the small lock-free facts about it that refuse a buyer early.
 //
-// Ownership: an Item is built by install(), published once, and lives as long as its admission; so records, terms and
-// lanes are reached by plain pointers, from queue confirmations too. Each lane's mutex guards that lane; whoever needs
+// Ownership: an Item is built by install(), published once, and lives until its sale is over and retire() took it out
+// of the registry (item_registry.hpp); so records, terms and lanes are reached by plain pointers: by who reads the
+// registry, and by queue confirmations, which the lane counts. Each lane's mutex guards that lane; whoever needs
 // several takes them ascending (AllLanes). Never hold one across a call that can block.
 #pragma once
 
@@ -30,6 +31,7 @@ struct alignas(64) Lane {
   std::mutex mutex;
   // All under the mutex.
   bool open = false;
+  std::uint32_t confirmations = 0;  // asked of the queue, not told yet: each points to a record of this lane
   model::Generation generation = 1;
   const model::ItemTerms* terms = nullptr;  // the lane's own: replaced lane by lane
   ledger::LaneStock stock;
@@ -110,7 +112,8 @@ struct Item {
   const model::TicketKey ticket_key;
   const std::uint32_t lane_count;
   const std::unique_ptr<Lane[]> lanes;
-  Item* next_in_bucket = nullptr;  // set before the item is published
+
+  std::atomic<Item*> next_in_bucket{nullptr};  // the registry's
 
   // Any thread, without a lock.
   std::atomic<const model::ItemTerms*> terms{nullptr};  // newest installed in all lanes
@@ -149,42 +152,6 @@ class AllLanes {
 
  private:
   const Item& item_;
-};
-
-// Items by key. Readers take no lock: items are only ever added, and a bucket's chain is whole before its head says so.
-// Bounded by its owner (limits::sales_open_max × items_per_sale_max).
-class ItemRegistry {
- public:
-  ItemRegistry() : buckets_{std::make_unique<std::atomic<Item*>[]>(bucket_count)} {}
-  ~ItemRegistry() {
-    for (std::size_t i = 0; i < bucket_count; ++i) {
-      for (Item* item = buckets_[i].load(); item != nullptr;) delete std::exchange(item, item->next_in_bucket);
-    }
-  }
-  ItemRegistry(const ItemRegistry&) = delete;
-  ItemRegistry& operator=(const ItemRegistry&) = delete;
-
-  // Any thread.
-  [[nodiscard]] Item* find(const model::ItemKey& key) const noexcept {
-    const std::size_t hash = model::ItemKeyHash{}(key);
-    Item* item = buckets_[hash % bucket_count].load(std::memory_order_acquire);
-    while (item != nullptr && !(item->hash == hash && item->key == key)) item = item->next_in_bucket;
-    return item;
-  }
-  // One thread at a time. Requires: the key is not there yet.
-  void add(std::unique_ptr<Item> item) noexcept {
-    std::atomic<Item*>& bucket = buckets_[item->hash % bucket_count];
-    item->next_in_bucket = bucket.load(std::memory_order_relaxed);
-    bucket.store(item.release(), std::memory_order_release);
-    ++size_;
-  }
-  // The adding thread only.
-  [[nodiscard]] std::size_t size() const noexcept { return size_; }
-
- private:
-  static constexpr std::size_t bucket_count = 1 << 14;
-  std::unique_ptr<std::atomic<Item*>[]> buckets_;
-  std::size_t size_ = 0;
 };
 
 }  // namespace seckill::admission::memory

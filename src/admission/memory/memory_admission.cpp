@@ -67,7 +67,8 @@ MemoryAdmission::MemoryAdmission(queue::IntentQueue& queue, const base::Clock& c
 MemoryAdmission::~MemoryAdmission() = default;
 
 void MemoryAdmission::admit(const AdmitRequest& request, AdmitDone done) {
-  Item* item = items_.find(request.item);
+  const ItemRegistry::Reading reading{items_};
+  Item* item = reading.find(request.item);
   if (item == nullptr) return done({.answer = model::PurchaseAnswer::busy, .ticket = std::nullopt, .own = {}});
   const std::string_view buyer = request.buyer.view();
   // Without a place the lane is asked all the same: only what must be written is answered busy, so a buyer with a
@@ -232,6 +233,7 @@ MemoryAdmission::Judged MemoryAdmission::judge_over_all_lanes(Call& call, Lane& 
 // Under the lane's lock, so that queue order is lane order. Requires: a reserved place.
 void MemoryAdmission::publish_intent(Call& call, model::OrderIntent intent, TicketRecord& record,
                                      model::PurchaseAnswer answer) {
+  ++call.item.lanes[call.lane].confirmations;
   call.places.publish(std::move(intent), [this, &item = call.item, &record, answer, done = std::move(call.done)](
                                              const queue::Confirmation& confirmation) mutable {
     confirmed(item, record, answer, done, confirmation);
@@ -242,8 +244,11 @@ void MemoryAdmission::confirmed(Item& item, TicketRecord& record, model::Purchas
                                 const queue::Confirmation& confirmation) {
   AdmitReply reply;
   {
+    // The count keeps the item until here, the reading until the lock is given up.
+    const ItemRegistry::Reading reading{items_};
     Lane& lane = item.lanes[record.ticket.lane()];
     const std::scoped_lock lock{lane.mutex};
+    --lane.confirmations;
     const bool known = confirmation.durable && landed_in_lane(item, lane, record, confirmation.landed);
     reply.answer = known ? answer : model::PurchaseAnswer::busy;
     if (answer == model::PurchaseAnswer::limit_reached) {
@@ -259,7 +264,8 @@ void MemoryAdmission::confirmed(Item& item, TicketRecord& record, model::Purchas
 }
 
 void MemoryAdmission::landed_late(const model::OrderIntent& intent, const store::Landed& landed) {
-  Item* item = items_.find(intent.item);
+  const ItemRegistry::Reading reading{items_};
+  Item* item = reading.find(intent.item);
   if (item == nullptr || intent.ticket.lane() >= item->lane_count) return;
   Lane& lane = item->lanes[intent.ticket.lane()];
   const std::scoped_lock lock{lane.mutex};
@@ -274,7 +280,8 @@ std::string MemoryAdmission::next_transfer_id(std::string_view what) {
 std::optional<model::PurchaseAnswer> MemoryAdmission::early_answer(const model::ItemKey& key,
                                                                    std::optional<std::string_view> buyer,
                                                                    std::int64_t units_min) const noexcept {
-  const Item* item = items_.find(key);
+  const ItemRegistry::Reading reading{items_};
+  const Item* item = reading.find(key);
   if (item == nullptr || !item->open.load(std::memory_order_acquire)) return std::nullopt;
   const model::ItemTerms& terms = *item->terms.load(std::memory_order_acquire);
   switch (model::phase_at(terms.state, terms.starts_at, terms.ends_at, clock_.now_utc())) {

@@ -13,6 +13,7 @@
 
 #include "admission/admission.hpp"
 #include "admission/memory/item_lanes.hpp"
+#include "admission/memory/item_registry.hpp"
 #include "base/random.hpp"
 #include "base/threads.hpp"
 #include "queue/intent_queue.hpp"
@@ -55,6 +56,9 @@ class MemoryAdmission final : public Admission {
   base::Result<std::int64_t> debit_to_pool(const model::ItemKey& item, std::int64_t units,
                                            const std::string& id) override;
 
+  // Errc::refused also while its lanes are closed (a person decides) and before the sale has ended by their terms.
+  base::Status retire(const model::ItemKey& item) override;
+
   [[nodiscard]] StockView stock(const model::ItemKey& item) const override;
   // One exact reading under all lanes' locks.
   [[nodiscard]] std::vector<LaneView> lanes(const model::ItemKey& item) const override;
@@ -82,6 +86,7 @@ class MemoryAdmission final : public Admission {
   [[nodiscard]] std::int64_t steady_ns() const noexcept { return clock_.steady_now().count(); }
   [[nodiscard]] base::Result<std::shared_ptr<Debit>> debit_lanes(Item& item, std::int64_t units, const std::string& id,
                                                                  const std::string& doing);
+  [[nodiscard]] base::Status take_out(const model::ItemKey& item);
   template <typename End>
   void end_ticket(const model::ItemKey& item, const model::Ticket& ticket, LaneDone& done, End end);
 
@@ -93,7 +98,7 @@ class MemoryAdmission final : public Admission {
 
   std::atomic<std::uint64_t> transfers_{0};
   ItemRegistry items_;
-  std::mutex installing_;                   // one install at a time
+  std::mutex installing_;                   // one install or retire at a time: guards adding to items_ and taking out
   std::atomic<std::uint32_t> installs_{0};  // begun and not finished
 };
 

@@ -55,7 +55,9 @@ class LaneBuilder {
       problem_ = fmt::format("ticket {} is not the one its buyer, request and the sale's key make", row.ticket.str());
       return;
     }
-    if (row.units < 1 || row.units > base::limits::limit_max) {
+    // What has ended may have none: the failure of an intent whose units could not be believed.
+    const std::int64_t units_min = model::is_ended(row.state) ? 0 : 1;
+    if (row.units < units_min || row.units > base::limits::limit_max) {
       problem_ = fmt::format("ticket {} has {} units", row.ticket.str(), row.units);
       return;
     }
@@ -130,9 +132,12 @@ base::Status MemoryAdmission::install(const model::Sale& sale, const model::Sale
   const std::string doing = "building the lanes of " + key.text();
   const std::scoped_lock one_at_a_time{installing_};
   const InstallInProgress in_progress{installs_};
-  if (const Item* present = items_.find(key)) {
-    if (present->open.load()) return {};
-    return base::fail(base::Errc::refused, doing, "they were closed; a restart builds them again");
+  {
+    const ItemRegistry::Reading reading{items_};
+    if (const Item* present = reading.find(key)) {
+      if (present->open.load()) return {};
+      return base::fail(base::Errc::refused, doing, "they were closed; a restart builds them again");
+    }
   }
   if (items_.size() >= items_max) {
     return base::fail(base::Errc::limit, doing, fmt::format("at most {} items are in memory", items_max));

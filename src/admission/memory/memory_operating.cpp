@@ -53,12 +53,13 @@ class Debit {
 
 template <typename End>
 void MemoryAdmission::end_ticket(const model::ItemKey& key, const model::Ticket& ticket, LaneDone& done, End end) {
-  Item* item = items_.find(key);
+  const ItemRegistry::Reading reading{items_};
+  Item* item = reading.find(key);
   if (item == nullptr) {
     // An install that began before the store's row was written may not have read it: ask again. One that begins from
     // now on reads it. The second look is for one that ended between.
     if (installs_.load() > 0) return done(LaneAck::closed);
-    item = items_.find(key);
+    item = reading.find(key);
     if (item == nullptr) return done(LaneAck::applied);
   }
   if (ticket.lane() >= item->lane_count) return done(LaneAck::applied);
@@ -95,7 +96,8 @@ void MemoryAdmission::post(const model::ItemKey& key, const model::Ticket& ticke
 
 void MemoryAdmission::find_ticket(const model::ItemKey& key, const model::BuyerId& buyer, const model::Ticket& ticket,
                                   std::move_only_function<void(base::Result<std::optional<TicketView>>)> done) {
-  Item* item = items_.find(key);
+  const ItemRegistry::Reading reading{items_};
+  Item* item = reading.find(key);
   base::Result<std::optional<TicketView>> result = std::optional<TicketView>{};
   const auto closed = [&] {
     return base::fail(base::Errc::unavailable, "looking up a ticket of " + key.text(), "its lanes are not open");
@@ -117,7 +119,8 @@ void MemoryAdmission::find_ticket(const model::ItemKey& key, const model::BuyerI
 
 void MemoryAdmission::buyer_tickets(const model::ItemKey& key, const model::BuyerId& buyer,
                                     std::move_only_function<void(base::Result<std::vector<TicketView>>)> done) {
-  Item* item = items_.find(key);
+  const ItemRegistry::Reading reading{items_};
+  Item* item = reading.find(key);
   base::Result<std::vector<TicketView>> result = std::vector<TicketView>{};
   const auto closed = [&] {
     return base::fail(base::Errc::unavailable, "looking up a buyer's tickets of " + key.text(),
@@ -140,7 +143,8 @@ void MemoryAdmission::buyer_tickets(const model::ItemKey& key, const model::Buye
 
 std::optional<model::Ticket> MemoryAdmission::ticket_of(const model::ItemKey& key, const model::BuyerId& buyer,
                                                         const model::RequestId& request_id) const {
-  const Item* item = items_.find(key);
+  const ItemRegistry::Reading reading{items_};
+  const Item* item = reading.find(key);
   if (item == nullptr) return std::nullopt;
   return model::derive_ticket(item->ticket_key, key, buyer, request_id.view(),
                               model::lane_of(buyer.view(), item->lane_count));
@@ -148,7 +152,8 @@ std::optional<model::Ticket> MemoryAdmission::ticket_of(const model::ItemKey& ke
 
 base::Status MemoryAdmission::configure(const model::ItemKey& key, const model::ItemTerms& terms) {
   const std::string doing = "installing new terms of " + key.text();
-  Item* item = items_.find(key);
+  const ItemRegistry::Reading reading{items_};
+  Item* item = reading.find(key);
   if (item == nullptr) return base::fail(base::Errc::not_found, doing, "its lanes are not in memory");
   const std::scoped_lock operating{item->operating};
   if (terms.version <= item->terms_history.back().version) return {};
@@ -167,7 +172,8 @@ base::Status MemoryAdmission::configure(const model::ItemKey& key, const model::
 
 base::Status MemoryAdmission::credit(const model::StockTransfer& transfer) {
   const std::string doing = fmt::format("crediting transfer {} of {}", transfer.id, transfer.item.text());
-  Item* item = items_.find(transfer.item);
+  const ItemRegistry::Reading reading{items_};
+  Item* item = reading.find(transfer.item);
   if (item == nullptr) return base::fail(base::Errc::not_found, doing, "its lanes are not in memory");
   const bool fits = transfer.from == model::StockTransfer::pool && transfer.to >= 0 &&
                     transfer.to < static_cast<std::int64_t>(item->lane_count) && transfer.units >= 1 &&
@@ -193,10 +199,15 @@ base::Status MemoryAdmission::credit(const model::StockTransfer& transfer) {
 base::Result<std::int64_t> MemoryAdmission::debit_to_pool(const model::ItemKey& key, std::int64_t units,
                                                           const std::string& id) {
   const std::string doing = fmt::format("reducing {} by {} units", key.text(), units);
-  Item* item = items_.find(key);
-  if (item == nullptr) return base::fail(base::Errc::not_found, doing, "its lanes are not in memory");
   if (units < 1) return base::fail(base::Errc::invalid, doing, "a reduction takes at least one unit");
-  auto debit = debit_lanes(*item, units, id, doing);
+  auto debit = base::Result<std::shared_ptr<Debit>>{};
+  {
+    // Not across the wait.
+    const ItemRegistry::Reading reading{items_};
+    Item* item = reading.find(key);
+    if (item == nullptr) return base::fail(base::Errc::not_found, doing, "its lanes are not in memory");
+    debit = debit_lanes(*item, units, id, doing);
+  }
   if (!debit) return std::unexpected{std::move(debit.error())};
   if (*debit == nullptr) return 0;
   if (!(*debit)->wait()) {
@@ -248,7 +259,8 @@ base::Result<std::shared_ptr<Debit>> MemoryAdmission::debit_lanes(Item& item, st
 
 StockView MemoryAdmission::stock(const model::ItemKey& key) const {
   StockView view;
-  const Item* item = items_.find(key);
+  const ItemRegistry::Reading reading{items_};
+  const Item* item = reading.find(key);
   if (item == nullptr || !item->open.load(std::memory_order_acquire)) return view;
   for (std::uint32_t i = 0; i < item->lane_count; ++i) {
     const std::scoped_lock lock{item->lanes[i].mutex};
@@ -263,7 +275,8 @@ StockView MemoryAdmission::stock(const model::ItemKey& key) const {
 
 std::vector<LaneView> MemoryAdmission::lanes(const model::ItemKey& key) const {
   std::vector<LaneView> views;
-  const Item* item = items_.find(key);
+  const ItemRegistry::Reading reading{items_};
+  const Item* item = reading.find(key);
   if (item == nullptr) return views;
   views.reserve(item->lane_count);
   const AllLanes locked{*item};
@@ -279,7 +292,8 @@ std::vector<LaneView> MemoryAdmission::lanes(const model::ItemKey& key) const {
 }
 
 void MemoryAdmission::close_lanes(const model::ItemKey& key, std::string_view why) {
-  Item* item = items_.find(key);
+  const ItemRegistry::Reading reading{items_};
+  Item* item = reading.find(key);
   if (item == nullptr) return;
   item->open.store(false, std::memory_order_release);
   for (std::uint32_t i = 0; i < item->lane_count; ++i) {

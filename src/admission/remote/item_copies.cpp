@@ -54,6 +54,12 @@ base::Status ItemCopies::watch(const model::ItemKey& key) {
   return {};
 }
 
+void ItemCopies::unwatch(const model::ItemKey& key) {
+  if (!items_.remove(key)) return;
+  const std::scoped_lock lock{watching_};
+  --wanted_;
+}
+
 void ItemCopies::refresh_all() {
   for (const ItemPtr& item : items_.all()) {
     if (reader_.stopping()) return;

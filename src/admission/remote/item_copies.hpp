@@ -32,6 +32,8 @@ class ItemCopies {
   // Reads the item now and keeps its copy fresh from now on. Errc::refused: it has no lanes yet (preload first);
   // Errc::limit: too many items; else the store's error. Blocks; a worker thread.
   base::Status watch(const model::ItemKey& item);
+  // Its copy is read no more; harmless when it is not watched. Any thread.
+  void unwatch(const model::ItemKey& item);
   // Reads soon: something suggests that a copy is old. Rate-bounded by the reading itself. Any thread.
   void refresh_soon() { reader_.wake(); }
 

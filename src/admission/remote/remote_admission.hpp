@@ -78,6 +78,10 @@ class RemoteAdmission final : public Admission {
   // stands, ask again.
   base::Result<std::int64_t> debit_to_pool(const model::ItemKey& item, std::int64_t units,
                                            const std::string& id) override;
+  // Watches the item no more; its lanes stay where they are. Judged by readings taken now: a lane that holds units, has
+  // open intents or remembers a transfer still needs its sweep and recovery. Errc::unavailable: a lane, or the store,
+  // could not be read. Blocks.
+  base::Status retire(const model::ItemKey& item) override;
 
   // By the last round's readings; in state `store` by the stock rows.
   [[nodiscard]] StockView stock(const model::ItemKey& item) const override;

@@ -1,5 +1,6 @@
 // One item as this node knows it: its copy of the authority, a line of asks for each lane, and what the last readings
-// said. An item lives as long as the admission; its number of lanes, hash and ticket key are fixed for the sale.
+// said. An item lives as long as it is watched or anybody uses it; its number of lanes, hash and ticket key are fixed
+// for the sale.
 #pragma once
 
 #include <chrono>
@@ -108,7 +109,7 @@ class RemoteItem {
 };
 using ItemPtr = std::shared_ptr<RemoteItem>;
 
-// Items by key; only ever added, bounded by the owner. Any thread.
+// Items by key; bounded by the owner. Who holds an item that is removed goes on with it. Any thread.
 class RemoteItems {
  public:
   [[nodiscard]] ItemPtr find(const model::ItemKey& key) const {
@@ -120,6 +121,11 @@ class RemoteItems {
   ItemPtr add(ItemPtr item) {
     const std::scoped_lock lock{mutex_};
     return items_.try_emplace(item->key, item).first->second;
+  }
+  // False: it was not here.
+  bool remove(const model::ItemKey& key) {
+    const std::scoped_lock lock{mutex_};
+    return items_.erase(key) > 0;
   }
   [[nodiscard]] std::vector<ItemPtr> all() const {
     const std::scoped_lock lock{mutex_};

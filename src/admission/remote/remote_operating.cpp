@@ -131,6 +131,32 @@ base::Result<std::int64_t> RemoteAdmission::debit_to_pool(const model::ItemKey& 
   return taken;
 }
 
+base::Status RemoteAdmission::retire(const model::ItemKey& key) {
+  const std::string doing = "giving up the watch over " + key.text();
+  if (items_.find(key) == nullptr) return {};
+  const auto refused = [&](std::string why) { return base::fail(base::Errc::refused, doing, std::move(why)); };
+  const auto item = known(key);
+  if (!item) return base::fail(base::Errc::unavailable, doing, "the store has not been read lately");
+  const model::ItemTerms& terms = item->copy->terms;
+  if (model::phase_at(terms.state, terms.starts_at, terms.ends_at, ports_.clock.now_utc()) != model::Phase::ended) {
+    return refused("its sale has not ended");
+  }
+  const auto readings = calls_.read_all(*item->item, *item->copy);
+  for (model::LaneIndex lane = 0; lane < item->item->lane_count; ++lane) {
+    const store::LaneAuthorityRow& row = item->copy->lane(lane);
+    if (row.state == store::LaneState::closed) return refused(fmt::format("lane {} waits for its rebuild", lane));
+    if (row.row.stock.held > 0) return refused(fmt::format("the row of lane {} still holds units", lane));
+    if (row.state == store::LaneState::store) continue;
+    const auto& reading = readings[lane];
+    if (!reading) return base::fail(base::Errc::unavailable, doing, reading.error().text());
+    if (!reading->open) return refused(fmt::format("lane {} is not open", lane));
+    if (reading->stock.held > 0 || reading->open_intents > 0) return refused(fmt::format("lane {} holds units", lane));
+    if (!reading->transfers.empty()) return refused(fmt::format("lane {} remembers a transfer", lane));
+  }
+  copies_.unwatch(key);
+  return {};
+}
+
 StockView RemoteAdmission::stock(const model::ItemKey& key) const {
   StockView view;
   const auto item = known(key);
