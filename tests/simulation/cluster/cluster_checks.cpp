@@ -164,6 +164,9 @@ void ClusterWorld::check_at_rest() {
     for (const OrderRow& order : tables_.orders) {
       if (order.order.buyer == buyer && !model::is_ended(order.order.state)) live += order.order.units;
     }
+    if (live > limit_max_) {
+      record_.broken(fmt::format("P3: {} owns {} units, the limit was never above {}", buyer.view(), live, limit_max_));
+    }
     if (live != had.units || live > had.cap) {
       record_.broken(
           fmt::format("P3: {} owns {} units, buyer_units says {} of {}", buyer.view(), live, had.units, had.cap));

@@ -12,10 +12,11 @@ NodeLife::NodeLife(ClusterDevices& devices, Node& node, NodeRole role, std::vect
       node_{node},
       items_{std::move(items)},
       store_{&devices.kernel, devices.database, &node, devices.store_faults},
-      lanes_{devices.kernel, devices.lanes, node},
+      lanes_{break_lanes(devices.breakage, devices.lanes,
+                         std::make_unique<SimLanesClient>(devices.kernel, devices.lanes, node))},
       random_{devices.kernel.random().fork(fmt::format("{} {}", node.name(), node.life()))},
-      publisher_{devices.broker.publisher(node)},
-      landing_{{store_, store_, lanes_, node.threads(), node.clock()},
+      publisher_{break_publisher(devices.breakage, devices.kernel, node, devices.broker.publisher(node))},
+      landing_{{store_, store_, *lanes_, node.threads(), node.clock()},
                [this](const model::ItemKey& item, std::string_view what) {
                  base::log::error("oversell guard: {}: {}", item.text(), what);
                  admission_.close_lanes(item, what);
@@ -23,7 +24,7 @@ NodeLife::NodeLife(ClusterDevices& devices, Node& node, NodeRole role, std::vect
       admission_{ports(), config()},
       ends_{store_, admission_, node.clock(), {}, node.threads()} {
   if (role == NodeRole::api) return;
-  source_ = devices.broker.source(node, std::move(own));
+  source_ = break_source(devices.breakage, devices.broker.source(node, std::move(own)));
   worker_ = std::make_unique<orders::OrderWorker>(
       *source_, landing_, node.threads(), [this](std::uint64_t n) { return random_.next() % n; },
       orders::OrderWorkerConfig{});
@@ -33,12 +34,12 @@ NodeLife::NodeLife(ClusterDevices& devices, Node& node, NodeRole role, std::vect
   leading.lease.holder = fmt::format("{}#{}", node.name(), node.life());
   leading.rebuild.partitions = devices.partitions;
   leader_ = std::make_unique<admission::leading::Leader>(
-      admission::leading::RebuildPorts{store_, store_, lanes_, *publisher_, &landing_, node.threads()},
+      admission::leading::RebuildPorts{store_, store_, *lanes_, *publisher_, &landing_, node.threads()},
       [this] { return base::Result<std::vector<model::ItemKey>>{items_}; }, std::move(leading));
 }
 
 admission::remote::Ports NodeLife::ports() {
-  return {.scripts = lanes_,
+  return {.scripts = *lanes_,
           .publisher = *publisher_,
           .authority = store_,
           .store = store_,

@@ -17,6 +17,7 @@
 #include "orders/deadlines.hpp"
 #include "orders/order_worker.hpp"
 #include "orders/ticket_ends.hpp"
+#include "simulation/cluster/breakage.hpp"
 #include "simulation/devices/broker/sim_broker.hpp"
 #include "simulation/devices/lanes/sim_lanes_client.hpp"
 #include "simulation/devices/store/sim_store.hpp"
@@ -32,6 +33,7 @@ struct ClusterDevices {
   SimBroker& broker;
   std::uint32_t partitions = 4;
   bool synchronous = false;  // the switch: synchronous ordering
+  ClusterBreakage breakage = ClusterBreakage::none;
 };
 
 enum class NodeRole : std::uint8_t { api, worker };
@@ -71,7 +73,7 @@ class NodeLife {
   Node& node_;
   const std::vector<model::ItemKey> items_;
   SimStore store_;
-  SimLanesClient lanes_;
+  const std::unique_ptr<admission::LaneScripts> lanes_;
   NodeRandom random_;
   const std::unique_ptr<queue::IntentPublisher> publisher_;
   orders::ClusterLanding landing_;

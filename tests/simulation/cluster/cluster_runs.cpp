@@ -89,7 +89,7 @@ Violation violation_of(const std::string& text) {
   return {.promise = "log", .what = text};
 }
 
-RunResult run(const Plan& plan) {
+RunResult run(const Plan& plan, ClusterBreakage breakage) {
   // The deployment's shape is the seed's; everything that happens to it is the plan's.
   ClusterPlan shape = draw_cluster_plan(plan.seed);
   shape.steps.clear();
@@ -97,7 +97,7 @@ RunResult run(const Plan& plan) {
   for (const Rate& rate : rates) rate.of(shape) = 0;
   std::ranges::fill(shape.skews_ms, 0);
   for (const Step& step : plan.steps) put(step, shape);
-  ClusterWorld world{shape};
+  ClusterWorld world{shape, breakage};
   ClusterOutcome outcome = world.run();
   RunResult result;
   if (!outcome.violation.empty()) result.violation = violation_of(outcome.violation);
@@ -114,6 +114,8 @@ RunResult run(const Plan& plan) {
 
 }  // namespace
 
-World world() { return {.name = "cluster", .draw = draw, .run = run}; }
+World world(ClusterBreakage breakage) {
+  return {.name = "cluster", .draw = draw, .run = [breakage](const Plan& plan) { return run(plan, breakage); }};
+}
 
 }  // namespace seckill::sim::cluster

@@ -163,6 +163,7 @@ void ClusterWorld::operator_step(const ClusterStep& step) {
   const std::string change = fmt::format("change-{}", next_change_++);
   switch (step.kind) {
     case StepKind::edit:
+      limit_max_ = std::max<std::int64_t>(limit_max_, step.a);
       return operate("edit", [this, settled, step](Host& host) {
         const auto sale = host.life->store().find_sale(sale_.id);
         if (!sale) return false;

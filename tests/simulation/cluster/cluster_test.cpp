@@ -1,5 +1,9 @@
 // A few seeds of the cluster with every test run; many more by `make simulate`.
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include <cstdio>
+#include <cstdlib>
 
 #include "simulation/cluster/cluster_runs.hpp"
 
@@ -42,6 +46,28 @@ TEST(ClusterSimulation, a_plan_of_no_steps_sells_everything) {
   EXPECT_FALSE(result.violation) << result.violation->what;
   EXPECT_GE(result.purchases, 16U);
 }
+
+// Breaking a promise on purpose is found, and soon: else the oracle proves nothing.
+class ClusterBites : public testing::TestWithParam<ClusterBreakage> {};
+
+TEST_P(ClusterBites, within_1000_seeds) {
+  // Where the assertions of the product end the process before the oracle speaks, that is a find as well.
+  const auto find = [] {
+    const World world = cluster::world(GetParam());
+    for (std::uint64_t seed = 1; seed <= 1'000; ++seed) {
+      const RunResult result = world.run(world.draw(seed));
+      if (!result.violation) continue;
+      std::fprintf(stderr, "seed %lu: %s: %s\n", seed, result.violation->promise.c_str(),
+                   result.violation->what.c_str());
+      std::_Exit(7);
+    }
+    std::_Exit(0);
+  };
+  EXPECT_EXIT(find(), [](int status) { return !WIFEXITED(status) || WEXITSTATUS(status) != 0; }, "");
+}
+
+INSTANTIATE_TEST_SUITE_P(, ClusterBites, testing::ValuesIn(all_cluster_breakages),
+                         [](const auto& info) { return std::string{name(info.param)}; });
 
 }  // namespace
 }  // namespace seckill::sim

@@ -16,7 +16,7 @@ constexpr Time after_the_sale = 3'600s;
 
 }  // namespace
 
-ClusterWorld::ClusterWorld(const ClusterPlan& plan)
+ClusterWorld::ClusterWorld(const ClusterPlan& plan, ClusterBreakage breakage)
     : plan_{plan},
       kernel_{plan.seed},
       random_{kernel_.random().fork("world")},
@@ -34,6 +34,8 @@ ClusterWorld::ClusterWorld(const ClusterPlan& plan)
       devices_{kernel_, database_, store_faults_, lanes_, broker_, plan.partitions},
       record_{kernel_} {
   tables_.remote_lanes = true;
+  devices_.breakage = breakage;
+  limit_max_ = plan.limit;
   kernel_.on_crash([this](Node& node, Time down_for) { crashed(node, down_for); });
   base::log::listen([this](base::log::Level level, std::string_view line) {
     if (level < base::log::Level::warn) return;

@@ -33,7 +33,7 @@ struct ClusterOutcome {
 
 class ClusterWorld {
  public:
-  explicit ClusterWorld(const ClusterPlan& plan);
+  explicit ClusterWorld(const ClusterPlan& plan, ClusterBreakage breakage = ClusterBreakage::none);
   ~ClusterWorld();
   ClusterWorld(const ClusterWorld&) = delete;
   ClusterWorld& operator=(const ClusterWorld&) = delete;
@@ -103,6 +103,7 @@ class ClusterWorld {
   std::vector<std::unique_ptr<Host>> hosts_;
   std::uint64_t requests_ = 0;
   std::uint64_t next_change_ = 1;  // names of stock changes
+  std::int64_t limit_max_ = 0;     // the highest that was ever in force (P3)
   bool broker_lost_content_ = false;
   bool resting_ = false;
   std::uint64_t watched_ = 0;
