@@ -32,9 +32,7 @@ struct Arguments {
   std::string record;
 };
 
-std::vector<World> worlds() {
-  return {embedded::world(), cluster::world()};
-}
+std::vector<World> worlds() { return {embedded::world(), cluster::world()}; }
 
 std::string repeat_with(const World& world, const Plan& plan, const Plan& whole) {
   std::string command = fmt::format("simulate --world {} --seed {} --story", world.name, plan.seed);

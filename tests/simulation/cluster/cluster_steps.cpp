@@ -10,6 +10,13 @@ constexpr int operator_tries_max = 20;
 
 model::BuyerId buyer_name(std::uint32_t number) { return *model::BuyerId::parse(fmt::format("buyer-{}", number)); }
 
+// False: it may help to ask again.
+bool settled(const auto& result) {
+  if (result) return true;
+  const base::Errc code = result.error().code;
+  return code != base::Errc::unavailable && code != base::Errc::timeout && code != base::Errc::stale;
+}
+
 Time ms(std::uint32_t count) { return std::chrono::milliseconds{count}; }
 
 }  // namespace
@@ -67,12 +74,10 @@ BuyersRequest ClusterWorld::request_of(const ClusterStep& step) {
 
 void ClusterWorld::buyer_step(const ClusterStep& step) {
   const BuyersRequest request = request_of(step);
-  switch (step.kind) {
-    case StepKind::buy: return buy(request);
-    case StepKind::cancel: return end(request, model::OrderEvent::cancel);
-    case StepKind::pay: return end(request, model::OrderEvent::pay);
-    default: return ask_outcome(request);  // the caller sends no other kind
-  }
+  if (step.kind == StepKind::buy) return buy(request);
+  if (step.kind == StepKind::cancel) return end(request, model::OrderEvent::cancel);
+  if (step.kind == StepKind::pay) return end(request, model::OrderEvent::pay);
+  ask_outcome(request);
 }
 
 void ClusterWorld::buy(const BuyersRequest& request) {
@@ -154,89 +159,72 @@ void ClusterWorld::operate(std::string what, std::function<bool(Host&)> work) {
       }));
 }
 
+void ClusterWorld::edit(const ClusterStep& step) {
+  limit_max_ = std::max<std::int64_t>(limit_max_, step.a);
+  operate("edit", [this, step](Host& host) {
+    const auto sale = host.life->store().find_sale(sale_.id);
+    if (!sale) return false;
+    model::SaleEdit edit;
+    edit.version = sale->version;
+    model::ItemEdit item;
+    item.sku = item_.sku;
+    item.limit = step.a;
+    if (plan_.price_minor > 0) item.price_minor = plan_.price_minor * step.b;
+    edit.items.push_back(std::move(item));
+    return settled(host.desk->edit(sale_.id, edit, "operator"));
+  });
+}
+
 void ClusterWorld::operator_step(const ClusterStep& step) {
-  const auto settled = [](const auto& result) {
-    if (result) return true;
-    const base::Errc code = result.error().code;
-    return code != base::Errc::unavailable && code != base::Errc::timeout && code != base::Errc::stale;
+  const auto command = [&](std::string what, model::SaleCommand command) {
+    operate(std::move(what),
+            [this, command](Host& host) { return settled(host.desk->command(sale_.id, command, "operator")); });
   };
-  const std::string change = fmt::format("change-{}", next_change_++);
-  switch (step.kind) {
-    case StepKind::edit:
-      limit_max_ = std::max<std::int64_t>(limit_max_, step.a);
-      return operate("edit", [this, settled, step](Host& host) {
-        const auto sale = host.life->store().find_sale(sale_.id);
-        if (!sale) return false;
-        model::SaleEdit edit;
-        edit.version = sale->version;
-        model::ItemEdit item;
-        item.sku = item_.sku;
-        item.limit = step.a;
-        if (plan_.price_minor > 0) item.price_minor = plan_.price_minor * step.b;
-        edit.items.push_back(std::move(item));
-        return settled(host.desk->edit(sale_.id, edit, "operator"));
-      });
-    case StepKind::pause:
-      return operate("pause", [this, settled](Host& host) {
-        return settled(host.desk->command(sale_.id, model::SaleCommand::pause, "operator"));
-      });
-    case StepKind::resume:
-      return operate("resume", [this, settled](Host& host) {
-        return settled(host.desk->command(sale_.id, model::SaleCommand::resume, "operator"));
-      });
-    case StepKind::top_up:
-      return operate("top up", [this, settled, step, change](Host& host) {
-        return settled(host.desk->top_up(item_, {.units = step.a, .id = change, .from_reserve = false}, "operator"));
-      });
-    case StepKind::reduce:
-      return operate("reduce", [this, settled, step, change](Host& host) {
-        return settled(host.desk->reduce(item_, {.units = step.a, .id = change, .from_reserve = false}, "operator"));
-      });
-    case StepKind::by_database:
-      return operate("admission by database", [this, settled](Host& host) {
-        return settled(host.life->store().want_state(item_, store::LaneState::store, {}));
-      });
-    case StepKind::by_lanes:
-      return operate("admission by lanes", [this, settled](Host& host) {
-        return settled(host.life->store().want_state(item_, store::LaneState::lane, {}));
-      });
-    case StepKind::synchronous_on: devices_.synchronous = true; return;
-    default: devices_.synchronous = false; return;  // synchronous_off: the caller sends no other kind
+  const auto want = [&](std::string what, store::LaneState state) {
+    operate(std::move(what),
+            [this, state](Host& host) { return settled(host.life->store().want_state(item_, state, {})); });
+  };
+  if (step.kind == StepKind::edit) return edit(step);
+  if (step.kind == StepKind::pause) return command("pause", model::SaleCommand::pause);
+  if (step.kind == StepKind::resume) return command("resume", model::SaleCommand::resume);
+  if (step.kind == StepKind::by_database) return want("admission by database", store::LaneState::store);
+  if (step.kind == StepKind::by_lanes) return want("admission by lanes", store::LaneState::lane);
+  if (step.kind == StepKind::synchronous_on || step.kind == StepKind::synchronous_off) {
+    devices_.synchronous = step.kind == StepKind::synchronous_on;
+    return;
   }
+  const bool more = step.kind == StepKind::top_up;
+  const ops::StockChange change{.units = step.a, .id = fmt::format("change-{}", next_change_++), .from_reserve = false};
+  operate(more ? "top up" : "reduce", [this, more, change](Host& host) {
+    return more ? settled(host.desk->top_up(item_, change, "operator"))
+                : settled(host.desk->reduce(item_, change, "operator"));
+  });
 }
 
 void ClusterWorld::fault_step(const ClusterStep& step) {
-  switch (step.kind) {
-    case StepKind::kill_node: {
-      Host& host = *hosts_[step.a % hosts_.size()];
-      if (!host.node->alive()) return;
-      host.node->crash();
-      return crashed(*host.node, ms(step.b));
-    }
-    case StepKind::store_down:
-      store_faults_.down = true;
-      kernel_.after(ms(step.b), [this] { store_faults_.down = false; });
-      return;
-    case StepKind::broker_crash:
-    case StepKind::broker_alarm:
-    case StepKind::broker_disconnect:
-    case StepKind::broker_purge: return broker_fault(step);
-    default: return lanes_fault(step);
+  if (step.kind == StepKind::kill_node) {
+    Host& host = *hosts_[step.a % hosts_.size()];
+    if (!host.node->alive()) return;
+    host.node->crash();
+    return crashed(*host.node, ms(step.b));
   }
-}
-
-void ClusterWorld::broker_fault(const ClusterStep& step) {
-  switch (step.kind) {
-    case StepKind::broker_crash: return broker_.crash(ms(step.b));
-    case StepKind::broker_alarm:
-      broker_.set_alarm(true);
-      kernel_.after(ms(step.b), [this] { broker_.set_alarm(false); });
-      return;
-    case StepKind::broker_disconnect: return broker_.disconnect(*hosts_[step.a % hosts_.size()]->node);
-    default:  // broker_purge: the caller sends no other kind
-      broker_lost_content_ = true;
-      return broker_.lose_everything();
+  if (step.kind == StepKind::store_down) {
+    store_faults_.down = true;
+    kernel_.after(ms(step.b), [this] { store_faults_.down = false; });
+    return;
   }
+  if (step.kind == StepKind::broker_crash) return broker_.crash(ms(step.b));
+  if (step.kind == StepKind::broker_disconnect) return broker_.disconnect(*hosts_[step.a % hosts_.size()]->node);
+  if (step.kind == StepKind::broker_alarm) {
+    broker_.set_alarm(true);
+    kernel_.after(ms(step.b), [this] { broker_.set_alarm(false); });
+    return;
+  }
+  if (step.kind == StepKind::broker_purge) {
+    broker_lost_content_ = true;
+    return broker_.lose_everything();
+  }
+  lanes_fault(step);
 }
 
 // Flush, eviction and a power failure destroy what a shard holds with its replica's copy. A buyer may have been
@@ -254,19 +242,18 @@ void ClusterWorld::lanes_fault(const ClusterStep& step) {
   const admission::LaneKey lane{.item = item_, .lane = step.a % plan_.lanes};
   if (step.kind == StepKind::flush || step.kind == StepKind::roll_back) excuse_replicas_only(shard);
   if (step.kind == StepKind::evict) excuse_replicas_only(lanes_.shard_of(lane));
-  switch (step.kind) {
-    case StepKind::fail_over: lanes_.fail_over(shard); return;
-    case StepKind::split_brain: lanes_.partition_old_master(shard, ms(step.b), step.a % 2 == 0); return;
-    case StepKind::roll_back: lanes_.restart_rolled_back(shard, ms(step.b / 4)); return;
-    case StepKind::restart_lanes: lanes_.restart(shard, ms(step.b)); return;
-    case StepKind::flush: lanes_.flush(shard); return;
-    case StepKind::evict: lanes_.evict(lane); return;
-    case StepKind::pause_lanes: lanes_.pause(shard, ms(step.b)); return;
-    case StepKind::slow_lanes:
-      lanes_.slow(shard, ms(step.b / 40));
-      kernel_.after(ms(step.b), [this, shard] { lanes_.slow(shard, 0s); });
-      return;
-    default: lanes_.move_slot(lane, (lanes_.shard_of(lane) + 1) % lanes_.shards()); return;  // move_slot
+  // What does not fit the shard's present state does nothing.
+  if (step.kind == StepKind::fail_over) lanes_.fail_over(shard);
+  if (step.kind == StepKind::split_brain) lanes_.partition_old_master(shard, ms(step.b), step.a % 2 == 0);
+  if (step.kind == StepKind::roll_back) lanes_.restart_rolled_back(shard, ms(step.b / 4));
+  if (step.kind == StepKind::restart_lanes) lanes_.restart(shard, ms(step.b));
+  if (step.kind == StepKind::flush) lanes_.flush(shard);
+  if (step.kind == StepKind::evict) lanes_.evict(lane);
+  if (step.kind == StepKind::pause_lanes) lanes_.pause(shard, ms(step.b));
+  if (step.kind == StepKind::move_slot) lanes_.move_slot(lane, (lanes_.shard_of(lane) + 1) % lanes_.shards());
+  if (step.kind == StepKind::slow_lanes) {
+    lanes_.slow(shard, ms(step.b / 40));
+    kernel_.after(ms(step.b), [this, shard] { lanes_.slow(shard, 0s); });
   }
 }
 

@@ -63,10 +63,10 @@ class ClusterWorld {
   void take(const ClusterStep& step);
   void buyer_step(const ClusterStep& step);
   void operator_step(const ClusterStep& step);
+  void edit(const ClusterStep& step);
   void fault_step(const ClusterStep& step);
   void lanes_fault(const ClusterStep& step);
   void excuse_replicas_only(ShardIndex shard);
-  void broker_fault(const ClusterStep& step);
   void buy(const BuyersRequest& request);
   void end(const BuyersRequest& request, model::OrderEvent event);
   void ask_outcome(const BuyersRequest& request);
