@@ -45,6 +45,18 @@ Decision decide(const LaneFacts& lane, const model::ItemTerms& terms, const Buye
   return lane.available >= ask.units ? Decision::admit : Decision::short_of_stock;
 }
 
+bool may_adopt(std::int64_t available, const model::ItemTerms& terms, const BuyerFacts& buyer,
+               const model::OrderIntent& intent) noexcept {
+  // The one order of checks, in a phase that is open.
+  model::ItemTerms as_admitted = terms;
+  as_admitted.state = model::SaleState::preloaded;
+  as_admitted.starts_at = intent.admitted_at;
+  as_admitted.ends_at = intent.admitted_at + 1;
+  as_admitted.limit = intent.limit;
+  return decide({.open = true, .available = available}, as_admitted, buyer,
+                {.units = intent.units, .digest = intent.digest}, intent.admitted_at) == Decision::admit;
+}
+
 StealPlan plan_steal(std::span<const std::int64_t> available, model::LaneIndex to, std::int64_t units) noexcept {
   SECKILL_ASSERT(to < available.size() && available[to] < units, "P8: only a lane that is short steals");
   StealPlan plan;

@@ -16,6 +16,7 @@
 #include "base/clock.hpp"
 #include "base/limits.hpp"
 #include "model/ids.hpp"
+#include "model/purchase.hpp"
 #include "model/sale.hpp"
 
 namespace seckill::admission {
@@ -54,6 +55,11 @@ enum class Decision : std::uint8_t {
 // units < 1 is limit_reached: a caller should have refused it, and it must never add stock (FS-17).
 [[nodiscard]] Decision decide(const LaneFacts& lane, const model::ItemTerms& terms, const BuyerFacts& buyer,
                               const Ask& ask, base::UtcMs now) noexcept;
+
+// Whether a lane that has not admitted this intent may take it over: its limit is the intent's own, how many tickets a
+// buyer has is the lane's; its phase was judged when it was admitted.
+[[nodiscard]] bool may_adopt(std::int64_t available, const model::ItemTerms& terms, const BuyerFacts& buyer,
+                             const model::OrderIntent& intent) noexcept;
 
 // One move of units into the lane in need.
 struct StealStep {

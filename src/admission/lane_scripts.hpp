@@ -115,12 +115,15 @@ struct AdoptReply {
   model::Generation generation = 0;  // of the lane that adopted
 };
 
-// A ticket as install() hands it over: what the store has of it.
+// A ticket as install() hands it over: what the store has of it, or what only the closed lane knew.
 struct InstallTicket {
   store::TicketRow row;
+  // Set: the store has no row. Installed as live and not published, with these terms; `row` says the same of it.
+  std::optional<model::OrderIntent> intent = std::nullopt;
 };
 
-// The leader's right to close, install and open, from the store's lease.
+// The leader's right to close, install and open, from the store's lease. A lane remembers the latest one that it was
+// shown: a step of an earlier leader is stale whatever its generation.
 struct LeaderToken {
   std::uint64_t token = 0;
 };
@@ -153,14 +156,13 @@ class LaneScripts {
   virtual void confirm_published(const LaneKey& lane, const LaneServer& server, std::vector<model::Ticket> tickets,
                                  LaneAnswer<LaneCode> answer) = 0;
   // Claims up to `count` intents that nobody has claimed for `age_ms`, so that nodes don't all republish one; who was
-  // admitted has just claimed his. Also in a closed lane: what is open there was perhaps acknowledged on the strength
-  // of wait_replicas(), so a rebuild has it published before install_begin empties the lane (P5). A missing lane has
-  // none.
+  // admitted has just claimed his. Also in a closed lane. A missing lane has none.
   virtual void claim_intents(const LaneKey& lane, const LaneServer& server, std::int64_t age_ms, std::size_t count,
                              LaneAnswer<std::vector<model::OrderIntent>> answer) = 0;
   // Intents made again from live marks admitted before `before`, published or not, by cursor (0 = start; the answer's
   // `next` 0 = end; a page may be empty before it): what republishes when a broker lost its content. Tickets that the
-  // lane knows to be in the store (installed from its rows, or posted) are left out. Also in a closed lane.
+  // lane knows to be in the store (installed from its rows, or posted) are left out. Also in a closed lane: a rebuild
+  // takes over what only the lane knows (P5).
   struct MarkPage {
     std::vector<model::OrderIntent> intents;
     std::uint64_t next = 0;
@@ -178,6 +180,7 @@ class LaneScripts {
   virtual void read(const LaneKey& lane, const LaneServer& server, LaneAnswer<LaneReading> answer) = 0;
   struct FoundTickets {
     LaneCode code = LaneCode::closed;             // `done` or why it is not known
+    model::Generation generation = 0;             // of the lane that says so
     std::vector<TicketView> tickets;              // all of the buyer, ended ones too
     std::vector<model::OrderIntent> unpublished;  // of the live ones whose intent is not known durable elsewhere (P5)
   };
@@ -213,20 +216,22 @@ class LaneScripts {
                          LaneAnswer<LaneCode> answer) = 0;
   // Takes an intent of an older generation into this lane: limit and stock only (phase, price and limit version are the
   // intent's; how many tickets a buyer may have is the lane's). Idempotent by ticket. The intent enters the stream like
-  // an admitted one, so that it lands although its first message is lost. stale: the intent's generation is the newer.
+  // an admitted one, so that it lands although its first message is lost. What is refused is remembered as ended in the
+  // same step (P4), and superseded from then on. stale: the intent's generation is the newer.
   virtual void adopt(const LaneKey& lane, const LaneServer& server, const model::OrderIntent& intent,
                      LaneAnswer<AdoptReply> answer) = 0;
   // Closes a lane of this generation or an older one, for good: a closed generation is never opened or installed again.
-  // Its marks and intents stay. A missing lane is closed. stale: it is of a newer generation, or of this one by a later
-  // leader.
+  // Its marks and intents stay, and so does the leader's token, also in a missing lane. stale: the lane is of a newer
+  // generation, or knows a later leader.
   virtual void close(const LaneKey& lane, const LaneServer& server, model::Generation generation, LeaderToken leader,
                      LaneAnswer<LaneCode> answer) = 0;
-  // begin empties the lane and leaves it closed; batches add tickets (each once); open opens it when all are there.
-  // stale: the lane is of a higher generation, or of this one by a later leader, or of this one and open by another
-  // leader or closed since: read the store again. A later leader's begin takes over an install of this generation. An
-  // open lane of this generation by the same leader answers `done` to all three. refused (batch): begin is missing, or
-  // a ticket comes with other content; refused (open): begin or tickets are missing or their sums are not the plan's.
-  // After refused: begin again.
+  // begin closes the lane that is there and begins a new one beside it; batches add tickets to that (each once); open
+  // puts it in the old one's place when all are there. Until then nothing of the old lane is touched (P5).
+  // stale: the lane is of a higher generation or knows a later leader, or is of this generation and open by an earlier
+  // leader or closed since: read the store again. A later leader's begin takes the place of an install that was begun.
+  // An open lane of this generation by the same leader answers `done` to all three. refused (batch): begin is missing,
+  // or a ticket comes with other content; refused (open): begin or tickets are missing or their sums are not the
+  // plan's. After refused: begin again.
   virtual void install_begin(const LaneKey& lane, const LaneServer& server, const InstallPlan& plan,
                              LaneAnswer<LaneCode> answer) = 0;
   virtual void install_batch(const LaneKey& lane, const LaneServer& server, const InstallPlan& plan,

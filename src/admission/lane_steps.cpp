@@ -159,6 +159,7 @@ LaneScripts::FoundTickets buyer_tickets(const LaneState& lane, const model::Buye
   LaneScripts::FoundTickets found;
   if (lane.phase != LanePhase::open) return found;
   found.code = LaneCode::done;
+  found.generation = lane.generation;
   const LaneMark* mark = lane.mark_of(buyer);
   if (mark == nullptr) return found;
   for (const LaneTicket& ticket : mark->tickets) {

@@ -6,9 +6,13 @@
 // it writes anything. Results and preconditions are those of the port's method of the same name; `foreign` is the
 // connection's to say, never a step's.
 //
-//              install_begin          install_open             close
-//   missing ──────────────► installing ──────────► open ──────────────► closed
-//      any phase ──install_begin of a higher generation──► installing ──close──► closed
+//   the lane          missing ─────────► open ─────────► closed      install_open: the lane beside takes this one's
+//   place
+//                               ▲  install_open   close │            (open or closed lanes of lower generations too)
+//                               └───────────────────────┘
+//   the lane beside   none ───install_begin───► installing ───install_open───► none      (close drops it too)
+//
+// Nothing of a lane is lost before the one that replaces it is whole.
 //
 // Keeps P1 (ledger rules), P3 (limit before stock), P4 (a ticket is remembered for the life of the sale), P5 (an intent
 // is in the stream until it is known durable elsewhere), P6 (units end once).

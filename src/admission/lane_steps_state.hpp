@@ -2,10 +2,12 @@
 // hold under the lane's hash tag (DESIGN §5), and nothing else:
 //
 //   stock      hash: phase, generation, leader, terms, the three counts, epoch, and how many tickets there are
+//              (of a missing lane: leader and closed generation, if it was ever told to close)
 //   marks      hash: one field a buyer, his tickets packed (`marks`); scanned by cursor
 //   tickets    hash: ticket → buyer (`buyers`), because ends and confirmations come by ticket alone
 //   intents    stream: the tickets whose intents are not known durable elsewhere, and when each was last claimed
 //   transfers  hash: one field an id
+//   beside     the same keys under another name: the lane that is being installed
 //
 // Every number is an integer. Copyable: a copy is what a replica or a file has of the lane.
 #pragma once
@@ -21,8 +23,8 @@
 namespace seckill::admission::steps {
 
 enum class LanePhase : std::uint8_t {
-  missing,     // no key: never installed here, flushed or evicted
-  installing,  // begun, not all tickets are there
+  missing,     // never installed here, flushed or evicted
+  installing,  // a lane beside another: begun, not all tickets are there
   open,
   closed,  // for good: only an install of a higher generation follows
 };
@@ -82,7 +84,8 @@ struct LaneState {
   LaneKey key;
   LanePhase phase = LanePhase::missing;
   model::Generation generation = 0;
-  std::uint64_t leader = 0;  // token of who installed or closed it last
+  std::uint64_t leader = 0;                 // the latest token it was shown
+  model::Generation closed_generation = 0;  // the highest that was closed: neither opened nor installed again
   model::ItemTerms terms;
   ledger::LaneStock stock;
   std::uint64_t epoch = 0;
@@ -95,6 +98,7 @@ struct LaneState {
   std::map<std::uint64_t, OpenIntent> intents;     // by entry, oldest first
   std::uint64_t next_entry = 1;
   std::map<std::string, TransferMemory> transfers;
+  std::vector<LaneState> beside;  // at most one: the lane that is being installed
 
   [[nodiscard]] LaneMark* mark_of(const model::BuyerId& buyer) noexcept;
   [[nodiscard]] const LaneMark* mark_of(const model::BuyerId& buyer) const noexcept;

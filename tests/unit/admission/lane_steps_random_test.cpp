@@ -2,8 +2,10 @@
 #include <fmt/format.h>
 #include <rapidcheck.h>
 
+#include <algorithm>
 #include <map>
 #include <optional>
+#include <set>
 
 #include "unit/admission/lane_steps_lane.hpp"
 
@@ -60,7 +62,9 @@ class RandomSteps {
         RC_ASSERT(lane.intents.at(ticket.stream_entry).ticket == ticket.ticket);
       }
       RC_ASSERT(live <= limit_max_);  // P3
-      RC_ASSERT(mark.tickets.size() <= one_.plan.terms.tickets_max);
+      const auto refused =
+          std::ranges::count_if(mark.tickets, [&](const auto& one) { return refused_.contains(one.ticket); });
+      RC_ASSERT(std::ssize(mark.tickets) - refused <= one_.plan.terms.tickets_max);
     }
     RC_ASSERT(in_marks == lane.stock);
     RC_ASSERT(open == lane.intents.size());
@@ -127,7 +131,8 @@ class RandomSteps {
     intent.limit = *rc::gen::inRange<std::int64_t>(1, 5);
     limit_max_ = std::max(limit_max_, intent.limit);
     const auto reply = steps::adopt(one_.lane, intent, one_.now);
-    if (reply.adopted == Adopted::adopted) known_.emplace(intent.ticket, intent.digest);
+    if (reply.adopted == Adopted::refused) refused_.insert(intent.ticket);
+    if (reply.adopted != Adopted::superseded) known_.emplace(intent.ticket, intent.digest);
   }
   void configure() {
     model::ItemTerms terms = one_.lane.terms;
@@ -153,6 +158,7 @@ class RandomSteps {
   std::int64_t limit_max_ = 0;  // the highest there was
   std::uint64_t epoch_ = 0;
   std::map<model::Ticket, std::uint64_t> known_;  // digests of the tickets there must be
+  std::set<model::Ticket> refused_;               // of them, those whose adoption was refused
 };
 
 TEST(LaneSteps, P1_P2_P3_P4_hold_after_any_steps) {
