@@ -26,7 +26,8 @@ enum class LaneState : std::uint8_t {
   store = 2,   // the landing (admission by database)
   closed = 3,  // nobody; a landing still takes intents of the row's own generation
 };
-// What Store::land does by them: an intent of another generation is `superseded` in every state; of the row's own it is
+// What Store::land does by them: an intent of another generation is `superseded` in every state, and counted in the
+// row's strays by the same transaction; of the row's own it is
 // landed in `lane` and `closed`; in `store` it is decided there, limit (units, tickets) before stock: ordered, or a row
 // failed(limit_reached | sold_out) without a release, because no lane holds anything for it.
 
@@ -36,6 +37,12 @@ struct LaneAuthorityRow {
   LaneState state = LaneState::lane;
   std::string run_id;  // the server it was installed on
   std::string replication_id;
+  // No intent of a generation below this one is on its way any more: each has been landed, adopted or failed.
+  model::Generation drained_generation = 1;
+  std::uint64_t strays = 0;  // intents of older generations that landings have met; counts up
+
+  // The lane may admit, but who is not known to it may have been acknowledged by an older one: nobody is denied (P4).
+  [[nodiscard]] bool undrained() const noexcept { return drained_generation < row.generation; }
 };
 
 // What a node copies each second: all it needs to call admit, and to refuse early.
@@ -43,7 +50,7 @@ struct ItemAuthority {
   model::Sale sale;  // terms of every item; the ticket key
   std::int64_t pool = 0;
   std::vector<LaneAuthorityRow> lanes;  // ascending; empty before preload
-  LaneState wanted = LaneState::lane;   // what the mode switch asks the lanes to be: lane or store
+  LaneState wanted = LaneState::lane;   // what the lanes are asked to be
 };
 
 // The lease of the node that closes, rebuilds and opens lanes.
@@ -88,8 +95,8 @@ class LaneAuthority {
 
   // One consistent reading.
   virtual base::Result<ItemAuthority> item_authority(const model::ItemKey& item) = 0;
-  // Sets what the item's lanes shall be (mode switch): LaneState::lane or store, else Errc::invalid. The leader does it
-  // by rebuilds. Repeating changes nothing and is not audited again.
+  // Sets what the item's lanes shall be: LaneState::lane or store (mode switch), which the leader does by rebuilds, or
+  // closed, until a person wants them otherwise (P1). Repeating changes nothing and is not audited again.
   virtual base::Status want_state(const model::ItemKey& item, LaneState wanted, const AuditEntry& audit) = 0;
 
   // --- who leads ---
@@ -116,6 +123,10 @@ class LaneAuthority {
   virtual base::Status open_lane(const model::ItemKey& item, model::LaneIndex lane, model::Generation generation,
                                  LaneState to, const std::string& run_id, const std::string& replication_id,
                                  std::uint64_t token) = 0;
+  // Nothing of a generation below `generation` is on its way any more: drained_generation becomes `generation`, if that
+  // is the row's and `strays` is still its count; else nothing happens. Any state.
+  virtual base::Status drain_lane(const model::ItemKey& item, model::LaneIndex lane, model::Generation generation,
+                                  std::uint64_t strays, std::uint64_t token) = 0;
 
   // --- transfers; Errc::invalid: no id, no units or one end; already_exists: the id names another transfer ---
   // Moves the stock rows and writes the row `open`, conditional on both generations and on state `lane`. Once an id;

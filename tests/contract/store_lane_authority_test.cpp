@@ -292,7 +292,50 @@ TEST_P(StoreLaneAuthority, the_wanted_state_is_the_operators_and_audited_once) {
   EXPECT_EQ(authority().item_authority(shop.item()).value().wanted, LaneState::store);
   EXPECT_EQ(row(shop, 0).state, LaneState::lane) << "the leader does it, by rebuilds";
   EXPECT_EQ(store().audit_log(0, 100).value().size(), changes + 1);
-  EXPECT_EQ(authority().want_state(shop.item(), LaneState::closed, by("x")).error().code, Errc::invalid);
+}
+
+TEST_P(StoreLaneAuthority, P1_lanes_that_are_wanted_closed_are_told_so) {
+  const Shop shop = a_shop(16);
+  ASSERT_TRUE(authority().want_state(shop.item(), LaneState::closed, by("oversell_guard")).has_value());
+  EXPECT_EQ(authority().item_authority(shop.item()).value().wanted, LaneState::closed);
+}
+
+TEST_P(StoreLaneAuthority, P4_a_rebuilt_lane_is_undrained_until_its_leader_says_otherwise) {
+  const Shop shop = a_shop(16);
+  EXPECT_FALSE(row(shop, 0).undrained()) << "nobody can have been admitted before the first generation";
+  const auto token = lead();
+  const auto generation = rebuilt(shop, 0, token);
+  EXPECT_TRUE(row(shop, 0).undrained());
+  EXPECT_FALSE(row(shop, 1).undrained());
+  const auto drain = [&](model::Generation of, std::uint64_t strays, std::uint64_t by_token) {
+    return authority().drain_lane(shop.item(), 0, of, strays, by_token);
+  };
+  EXPECT_EQ(drain(generation, 0, token + 1).error().code, Errc::stale);
+  EXPECT_TRUE(drain(generation - 1, 0, token).has_value());
+  EXPECT_TRUE(drain(generation + 1, 0, token).has_value());
+  EXPECT_TRUE(row(shop, 0).undrained());
+  EXPECT_TRUE(drain(generation, 0, token).has_value());
+  EXPECT_FALSE(row(shop, 0).undrained());
+  // From state `store` closing raises the generation: what was asked for is undecided.
+  (void)rebuilt(shop, 0, token, LaneState::store);
+  EXPECT_TRUE(drain(row(shop, 0).row.generation, 0, token).has_value());
+  EXPECT_FALSE(row(shop, 0).undrained());
+  EXPECT_TRUE(authority().close_lane(shop.item(), 0, token).has_value());
+  EXPECT_TRUE(row(shop, 0).undrained());
+}
+
+TEST_P(StoreLaneAuthority, P4_a_stray_that_a_landing_met_meanwhile_keeps_its_lane_undrained) {
+  const Shop shop = a_shop(16);
+  auto stray = shop.intent("alice", "r1", 1, 0);
+  const auto token = lead();
+  const auto generation = rebuilt(shop, 0, token);
+  const auto before = row(shop, 0).strays;
+  ASSERT_EQ(shop.land({stray}).value()[0].as, LandedAs::superseded);
+  EXPECT_EQ(row(shop, 0).strays, before + 1);
+  EXPECT_TRUE(authority().drain_lane(shop.item(), 0, generation, before, token).has_value());
+  EXPECT_TRUE(row(shop, 0).undrained());
+  EXPECT_TRUE(authority().drain_lane(shop.item(), 0, generation, before + 1, token).has_value());
+  EXPECT_FALSE(row(shop, 0).undrained());
 }
 
 }  // namespace

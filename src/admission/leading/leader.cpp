@@ -105,7 +105,13 @@ void Leader::look() {
     base::log::warn("leader: closes {} lane {}, as it is wanted", task.lane.item.text(), task.lane.lane);
     if (auto closed = rebuild_.close(task, *token); !closed) base::log::warn("leader: {}", closed.error().text());
   }
-  if (wants.rebuild.empty()) return;
+  if (wants.rebuild.empty()) {
+    // Only then: barriers take their time, and a lane that is lost should not wait for them.
+    for (const auto& [item, rows] : wants.drain) {
+      if (!stopping()) rebuild_.drain(item, rows, *token);
+    }
+    return;
+  }
   if (wants.rebuild.size() > config_.lanes_a_round) wants.rebuild.resize(config_.lanes_a_round);
   rebuild(wants.rebuild, *token);
 }
@@ -141,7 +147,10 @@ void Leader::look_at_lanes(const model::ItemKey& item, const std::vector<store::
     const bool moved = identities[i] && !(*identities[i] == task.server);
     const bool foreign = !readings[i] && readings[i].error().code == base::Errc::stale;
     const bool broken = readings[i] && !as_it_should_be(rows[i], *readings[i]);
-    if (!moved && !foreign && !broken) continue;
+    if (!moved && !foreign && !broken) {
+      if (rows[i].undrained()) wants.drain[item].push_back(rows[i]);
+      continue;
+    }
     base::log::info("leader: {} lane {} {}", item.text(), task.lane.lane,
                     broken ? "is not what its row says" : "is on another server than its row says");
     wants.rebuild.push_back(task);

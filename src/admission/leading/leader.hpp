@@ -6,12 +6,12 @@
 //   closed                        | any                              | rebuild
 //   other state than `wanted`     | any                              | rebuild to it (mode switch, DESIGN §4.6)
 //   lane, never installed         | none                             | rebuild: how a preload reaches the lanes
-//   lane g                        | open g on the row's server       | as it should be
-//   lane g                        | missing, closed, other than g    | rebuild (flush, eviction, an old leader's close)
-//   lane g                        | server has another identity      | rebuild (restart, failover)
-//   lane g                        | no answer                        | nothing: unknown is not lost; nodes answer busy
-//   store                         | not asked                        | as it should be
-//   any but closed, wanted closed | any                              | close and leave it: a person decides (P1)
+//   lane g                        | open g on the row's server       | as it should be; undrained: are older intents
+//   gone? lane g                        | missing, closed, other than g    | rebuild (flush, eviction, an old leader's
+//   close) lane g                        | server has another identity      | rebuild (restart, failover) lane g | no
+//   answer                        | nothing: unknown is not lost; nodes answer busy store                         | not
+//   asked                        | as it should be any but closed, wanted closed | any                              |
+//   close and leave it: a person decides (P1)
 //
 // A look and the rounds it starts are one thread's: while a round waits, what breaks meanwhile waits for the next look
 // (nodes find it and report_lane() closes it in the store at once).
@@ -21,6 +21,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -74,6 +75,8 @@ class Leader {
   struct Wants {
     std::vector<RebuildTask> rebuild;
     std::vector<RebuildTask> close;
+    // Undrained lanes that are otherwise as they should be.
+    std::map<model::ItemKey, std::vector<store::LaneAuthorityRow>> drain;
   };
   void run();
   [[nodiscard]] bool stopping() const;

@@ -1,6 +1,7 @@
 #include "admission/leading/rebuild.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
 
 #include "admission/leading/answers.hpp"
@@ -52,12 +53,12 @@ Rebuild::Rebuild(RebuildPorts ports, RebuildConfig config) : ports_{ports}, conf
 std::vector<LaneOutcome> Rebuild::run(std::span<const RebuildTask> tasks, LeaderToken token,
                                       const StillLeads& still_leads) {
   Round round;
-  for (const auto& task : tasks) round.push_back({.task = &task, .outcome = {}, .server = {}});
+  for (const auto& task : tasks) round.emplace_back().task = &task;
   close_all(round, token);
   const bool waited = wait_node_lease(round, token, still_leads);
   if (waited) {
     find_servers(round);
-    salvage_all(round, still_leads);
+    read_marks_of_all(round, token, still_leads);
     if (still_leads()) barrier(round);
   }
   std::vector<LaneOutcome> outcomes;
@@ -126,99 +127,95 @@ void Rebuild::find_servers(Round& round) {
   }
 }
 
-void Rebuild::salvage_all(Round& round, const StillLeads& still_leads) {
-  std::map<model::ItemKey, base::Result<TicketSet>> stored;  // one item's rows serve all its lanes
-  const auto until = ports_.threads.now() + config_.salvage_longest;
+void Rebuild::read_marks_of_all(Round& round, LeaderToken token, const StillLeads& still_leads) {
+  const auto until = ports_.threads.now() + config_.marks_longest;
   auto left = std::ssize(round);
   for (auto& lane : round) {
-    // An equal share of what is left, so that one lane's intents that nobody takes do not hold up all others.
+    // An equal share of what is left, so that one slow lane does not hold up all others.
     const std::chrono::nanoseconds share = (until - ports_.threads.now()) / left--;
     if (lane.outcome || lane.task->never_installed || lane.server.run_id.empty()) continue;
     if (!still_leads()) return;
-    const auto& item = lane.task->lane.item;
-    if (!stored.contains(item)) {
-      stored.clear();  // one item's tickets at a time: tasks come item by item
-      stored.emplace(item, stored_tickets(item));
-    }
-    const auto& rows = stored.at(item);
-    auto saved = rows ? salvage(lane, *rows,
-                                ports_.threads.now() + std::max<std::chrono::nanoseconds>(share, config_.call_longest))
-                      : base::Status{std::unexpected(rows.error())};
-    if (saved || lane.task->to == LaneState::store) continue;
-    base::log::warn("rebuild: {} stays closed: {}", name_of(lane.task->lane), saved.error().text());
+    auto read =
+        read_marks(lane, token, ports_.threads.now() + std::max<std::chrono::nanoseconds>(share, config_.call_longest));
+    if (read || lane.task->to == LaneState::store) continue;
+    base::log::warn("rebuild: {} stays closed: {}", name_of(lane.task->lane), read.error().text());
     lane.outcome = LaneOutcome::waits;
   }
 }
 
-base::Result<Rebuild::TicketSet> Rebuild::stored_tickets(const model::ItemKey& item) {
-  TicketSet tickets;
-  auto visited =
-      ports_.store.visit_tickets(item, [&tickets](const store::TicketRow& row) { tickets.insert(row.ticket); });
-  if (!visited) return std::unexpected(visited.error());
-  return tickets;
-}
-
-base::Status Rebuild::salvage(const Lane& lane, const TicketSet& stored, std::chrono::nanoseconds until) {
+// On the server that the lane is on now, which need not be the one in the row: what a failover left open is closed
+// before it is read.
+base::Status Rebuild::read_marks(Lane& lane, LeaderToken token, std::chrono::nanoseconds until) {
+  const auto& key = lane.task->lane;
+  auto closed = done_or_why(ask_lane<LaneCode>(ports_.threads, config_.call_longest,
+                                               [&](auto answer) {
+                                                 ports_.scripts.close(key, lane.server, lane.task->generation, token,
+                                                                      std::move(answer));
+                                               }),
+                            "closing a lane");
+  if (!closed) return closed;
   std::uint64_t cursor = 0;
   do {
-    if (ports_.threads.now() >= until) return base::fail(Errc::timeout, "salvaging intents", "out of time");
+    if (ports_.threads.now() >= until) return base::fail(Errc::timeout, "reading a lane's marks", "out of time");
     auto page = ask_lane<LaneScripts::MarkPage>(ports_.threads, config_.call_longest, [&](auto answer) {
       constexpr auto any_time = std::numeric_limits<base::UtcMs>::max();
-      ports_.scripts.live_marks(lane.task->lane, lane.server, any_time, cursor, std::move(answer));
+      ports_.scripts.live_marks(key, lane.server, any_time, cursor, std::move(answer));
     });
     if (!page) return std::unexpected(page.error());
     cursor = page->next;
-    std::erase_if(page->intents, [&](const auto& intent) { return stored.contains(intent.ticket); });
-    auto durable = make_durable(lane.task->lane.lane, std::move(page->intents), until);
-    if (!durable) return durable;
+    std::ranges::move(page->intents, std::back_inserter(lane.marks));
   } while (cursor != 0);
   return {};
 }
 
-base::Status Rebuild::make_durable(model::LaneIndex lane, std::vector<model::OrderIntent> intents,
-                                   std::chrono::nanoseconds until) {
-  constexpr std::size_t message_max = 100;
-  if (intents.empty()) return {};
-  std::vector<model::LaneRecord> records{intents.begin(), intents.end()};
-  if (ports_.publisher.accepting()) {
-    const auto messages = (intents.size() + message_max - 1) / message_max;
-    Answers<queue::Published> answers{ports_.threads, messages};
-    for (std::size_t i = 0; i < messages; ++i) {
-      const auto from = intents.begin() + static_cast<std::ptrdiff_t>(i * message_max);
-      const auto size = std::min<std::size_t>(message_max, static_cast<std::size_t>(intents.end() - from));
-      ports_.publisher.publish(lane % config_.partitions,
-                               std::vector<model::OrderIntent>(from, from + static_cast<std::ptrdiff_t>(size)),
-                               answers.place(i));
-    }
-    const auto told = answers.wait(until - ports_.threads.now());
-    if (std::ranges::all_of(told, [](const auto& one) { return one == queue::Published::confirmed; })) return {};
-  }
-  if (ports_.landing == nullptr) {
-    return base::fail(Errc::unavailable, "salvaging intents",
-                      "the broker has not confirmed " + std::to_string(records.size()) + " intents");
-  }
-  const auto landed = ports_.landing->consume(records);
-  if (!landed) return std::unexpected(landed.error());
-  const auto stray = std::ranges::count(*landed, store::LandedAs::superseded, &store::Landed::as);
-  if (stray == 0) return {};
-  return base::fail(Errc::unavailable, "salvaging intents", std::to_string(stray) + " intents are of an older lane");
-}
-
 // Each partition gets an equal share of the time that is left, so that one without a worker does not take all of it.
-void Rebuild::barrier(const Round& round) {
-  std::set<queue::Partition> partitions;
-  for (const auto& lane : round) {
-    if (!lane.outcome && !lane.task->never_installed) partitions.insert(lane.task->lane.lane % config_.partitions);
-  }
-  const auto until = ports_.threads.now() + config_.barrier_longest;
+std::set<queue::Partition> Rebuild::pass_barriers(std::set<queue::Partition> partitions,
+                                                  std::chrono::nanoseconds longest) {
+  std::set<queue::Partition> passed;
+  const auto until = ports_.threads.now() + longest;
   auto left = std::ssize(partitions);
   for (const auto partition : partitions) {
     const auto share = (until - ports_.threads.now()) / left--;
-    const auto longest = std::chrono::duration_cast<std::chrono::milliseconds>(share);
-    if (longest <= std::chrono::milliseconds{0}) continue;
-    if (const auto passed = ports_.publisher.barrier(partition, longest); !passed) {
-      base::log::info("rebuild: goes on without the barrier of partition {}: {}", partition, passed.error().text());
+    const auto at_most = std::chrono::duration_cast<std::chrono::milliseconds>(share);
+    if (at_most <= std::chrono::milliseconds{0}) continue;
+    if (const auto came_back = ports_.publisher.barrier(partition, at_most); came_back) {
+      passed.insert(partition);
+    } else {
+      base::log::info("rebuild: goes on without the barrier of partition {}: {}", partition, came_back.error().text());
     }
+  }
+  return passed;
+}
+
+void Rebuild::barrier(Round& round) {
+  // Before the barriers begin: what a landing meets from here on is counted beyond it.
+  std::map<model::ItemKey, base::Result<store::ItemAuthority>> items;
+  std::set<queue::Partition> partitions;
+  for (auto& lane : round) {
+    const auto& key = lane.task->lane;
+    if (lane.outcome) continue;
+    const auto item = items.try_emplace(key.item, ports_.authority.item_authority(key.item)).first;
+    if (!item->second || key.lane >= item->second->lanes.size()) continue;
+    const auto& row = item->second->lanes[key.lane];
+    if (lane.task->never_installed || !row.undrained()) lane.drained = row.strays;
+    if (!lane.task->never_installed) partitions.insert(key.lane % config_.partitions);
+  }
+  const auto passed = pass_barriers(std::move(partitions), config_.barrier_longest);
+  for (auto& lane : round) {
+    if (lane.task->never_installed || passed.contains(lane.task->lane.lane % config_.partitions)) continue;
+    lane.drained.reset();
+  }
+}
+
+void Rebuild::drain(const model::ItemKey& item, std::span<const store::LaneAuthorityRow> rows, LeaderToken token) {
+  std::set<queue::Partition> partitions;
+  for (const auto& row : rows) partitions.insert(row.row.lane % config_.partitions);
+  const auto once = pass_barriers(std::move(partitions), config_.drain_longest / 2);
+  const auto twice = pass_barriers(once, config_.drain_longest / 2);
+  for (const auto& row : rows) {
+    if (!twice.contains(row.row.lane % config_.partitions)) continue;
+    const auto noted = ports_.authority.drain_lane(item, row.row.lane, row.row.generation, row.strays, token.token);
+    if (!noted) base::log::warn("leader: {}", noted.error().text());
   }
 }
 
@@ -251,17 +248,25 @@ base::Result<LaneOutcome> Rebuild::attempt(const Lane& lane, LeaderToken token, 
     return std::unexpected(rebuilt.error());
   }
   if (auto sums = check_sums(*rebuilt); !sums) return std::unexpected(sums.error());
-  // The failure of an intent whose content no lane can have written holds nothing and belongs to nobody's request.
-  std::erase_if(rebuilt->tickets, [](const store::TicketRow& row) { return row.units < 1; });
-  const InstallPlan plan{.generation = rebuilt->generation,
-                         .leader = token,
-                         .terms = model::terms_of(item->sale, *terms),
-                         .stock = rebuilt->stock,
-                         .tickets = rebuilt->tickets.size()};
+  if (lane.drained) {
+    auto noted = ports_.authority.drain_lane(key.item, key.lane, rebuilt->generation, *lane.drained, token.token);
+    if (!noted) base::log::warn("rebuild: {}", noted.error().text());  // it stays undrained for a while
+  }
+  InstallPlan plan{.generation = rebuilt->generation,
+                   .leader = token,
+                   .terms = model::terms_of(item->sale, *terms),
+                   .stock = {},
+                   .tickets = 0};
+  auto taken = take_over(*rebuilt, lane.marks, plan.terms);
   if (lane.task->to == LaneState::lane) {
-    if (auto installed = install(lane, plan, rebuilt->tickets, still_leads); !installed) {
+    if (auto failed = fail_refused(taken); !failed) return std::unexpected(failed.error());
+    plan.stock = taken.stock;
+    plan.tickets = taken.tickets.size();
+    if (auto installed = install(lane, plan, taken.tickets, still_leads); !installed) {
       return std::unexpected(installed.error());
     }
+  } else {
+    publish(key.lane, taken);
   }
   if (!still_leads()) return LaneOutcome::fenced;
   closed_at_.erase(key);  // from here on it may be open
@@ -274,7 +279,34 @@ base::Result<LaneOutcome> Rebuild::attempt(const Lane& lane, LeaderToken token, 
   return LaneOutcome::opened;
 }
 
-base::Status Rebuild::install(const Lane& lane, const InstallPlan& plan, std::span<const store::TicketRow> tickets,
+// A mark that fits neither limit nor stock ends here, with a row, and is remembered as every ended ticket is. Nothing
+// else can land it meanwhile: its generation is over, and no lane is open to adopt it.
+base::Status Rebuild::fail_refused(TakenOver& taken) {
+  for (const auto& intent : taken.refused) {
+    const auto failed = ports_.store.fail_intent(intent, model::FailReason::superseded, ports_.clock.now_utc());
+    if (!failed) return failed;
+    taken.tickets.push_back(failed_ticket(intent));
+  }
+  return {};
+}
+
+// While the store decides nobody asks the lane, and what only its marks know is decided by the landing. Not insisted
+// on: the marks stay, and leaving the mode takes them over.
+void Rebuild::publish(model::LaneIndex lane, const TakenOver& taken) {
+  constexpr std::size_t message_max = 100;
+  std::vector<model::OrderIntent> intents = taken.refused;
+  for (const auto& ticket : taken.tickets) {
+    if (ticket.intent) intents.push_back(*ticket.intent);
+  }
+  for (std::size_t from = 0; from < intents.size(); from += message_max) {
+    const auto first = intents.begin() + static_cast<std::ptrdiff_t>(from);
+    const auto size = static_cast<std::ptrdiff_t>(std::min(message_max, intents.size() - from));
+    ports_.publisher.publish(lane % config_.partitions, std::vector<model::OrderIntent>(first, first + size),
+                             [](queue::Published) {});
+  }
+}
+
+base::Status Rebuild::install(const Lane& lane, const InstallPlan& plan, std::span<const InstallTicket> tickets,
                               const StillLeads& still_leads) {
   const auto& key = lane.task->lane;
   const auto step = [&](std::string doing, auto call) {
@@ -285,10 +317,8 @@ base::Status Rebuild::install(const Lane& lane, const InstallPlan& plan, std::sp
                     [&](auto answer) { ports_.scripts.install_begin(key, lane.server, plan, std::move(answer)); });
   if (!begun) return begun;
   for (std::size_t from = 0; from < tickets.size(); from += config_.batch_max) {
-    std::vector<InstallTicket> batch;
-    for (const auto& row : tickets.subspan(from, std::min(config_.batch_max, tickets.size() - from))) {
-      batch.push_back({row});
-    }
+    const auto some = tickets.subspan(from, std::min(config_.batch_max, tickets.size() - from));
+    std::vector<InstallTicket> batch{some.begin(), some.end()};
     auto added = step("installing tickets", [&](auto answer) {
       ports_.scripts.install_batch(key, lane.server, plan, std::move(batch), std::move(answer));
     });

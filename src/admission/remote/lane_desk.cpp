@@ -15,6 +15,26 @@ struct LaneDesk::Durable {
   std::atomic<bool> replicas_asked{false};
 };
 
+namespace {
+
+// What an undrained lane does not know enough to say: the buyer may have a ticket of an older generation (P4).
+bool denies(Decision decision) noexcept {
+  switch (decision) {
+    case Decision::limit_reached:
+    case Decision::ended:
+    case Decision::paused: return true;
+    case Decision::short_of_stock:  // a steal decides
+    case Decision::not_started:     // nobody can have one
+    case Decision::request_conflict:
+    case Decision::replay:
+    case Decision::busy:
+    case Decision::admit: return false;
+  }
+  return false;
+}
+
+}  // namespace
+
 LaneDesk::LaneDesk(const Ports& ports, const Config& config, const Gate& gate, ItemCopies& copies, Relay& relay,
                    StealDesk& steals, Alarms& alarms)
     : ports_{ports}, config_{config}, gate_{gate}, copies_{copies}, relay_{relay}, steals_{steals}, alarms_{alarms} {}
@@ -86,19 +106,19 @@ void LaneDesk::send(const ItemPtr& item, model::LaneIndex index, std::vector<Cal
     call->ticket_possible.store(true, std::memory_order_release);
   }
   ports_.scripts.admit(item->lane_key(index), copy->server(index), row.row.generation, std::move(asks),
-                       [this, item, index, server = copy->server(index), batch = std::move(batch),
-                        pass = std::move(pass)](base::Result<LaneDecisions> answer) mutable {
+                       [this, item, index, asked = AskedLane{copy->server(index), row.undrained()},
+                        batch = std::move(batch), pass = std::move(pass)](base::Result<LaneDecisions> answer) mutable {
                          {
                            LaneState& answered = item->lanes[index];
                            const std::scoped_lock lock{answered.mutex};
                            answered.asking = false;
                          }
-                         decided(server, batch, answer);
+                         decided(asked, batch, answer);
                          pump(item, index);
                        });
 }
 
-void LaneDesk::decided(const LaneServer& server, std::vector<CallPtr>& batch, base::Result<LaneDecisions>& answer) {
+void LaneDesk::decided(const AskedLane& lane, std::vector<CallPtr>& batch, base::Result<LaneDecisions>& answer) {
   if (!answer) {
     const bool unknown = answer.error().code == base::Errc::timeout;
     for (const CallPtr& call : batch) {
@@ -117,13 +137,14 @@ void LaneDesk::decided(const LaneServer& server, std::vector<CallPtr>& batch, ba
     return;
   }
   SECKILL_ASSERT(answer->decisions.size() == batch.size(), "a lane answers every ask");
-  for (std::size_t i = 0; i < batch.size(); ++i) work_off(batch[i], server, std::move(answer->decisions[i]));
+  for (std::size_t i = 0; i < batch.size(); ++i) work_off(batch[i], lane, std::move(answer->decisions[i]));
 }
 
-void LaneDesk::work_off(const CallPtr& call, const LaneServer& server, LaneDecision decision) {
+void LaneDesk::work_off(const CallPtr& call, const AskedLane& lane, LaneDecision decision) {
   using model::PurchaseAnswer;
   const bool has_ticket = decision.decision == Decision::admit || decision.decision == Decision::replay;
   if (!has_ticket) call->ticket_possible.store(false, std::memory_order_release);
+  if (lane.undrained && denies(decision.decision)) return call->answer_busy();
   switch (decision.decision) {
     case Decision::busy: return call->answer_busy();
     case Decision::request_conflict: return call->answer(PurchaseAnswer::request_conflict);
@@ -132,7 +153,8 @@ void LaneDesk::work_off(const CallPtr& call, const LaneServer& server, LaneDecis
     case Decision::paused: return call->answer(PurchaseAnswer::paused);
     case Decision::limit_reached: return refuse_by_limit(call, std::move(decision));
     case Decision::short_of_stock:
-      if (call->item->sold_out.covers(call->request.units, ports_.clock.steady_now())) {
+      // An undrained lane is worth a steal, and no more than that is said of it.
+      if (!lane.undrained && call->item->sold_out.covers(call->request.units, ports_.clock.steady_now())) {
         return call->answer(PurchaseAnswer::sold_out);
       }
       return steals_.wait(call);
@@ -147,7 +169,7 @@ void LaneDesk::work_off(const CallPtr& call, const LaneServer& server, LaneDecis
   const bool durable = !admitted_now && (decision.published || (reply.ticket && !reply.ticket->live));
   if (durable) return call->answer(std::move(reply));
   if (!decision.intent) return call->answer_busy();
-  answer_when_durable(call, server, std::move(*decision.intent), std::move(reply));
+  answer_when_durable(call, lane.server, std::move(*decision.intent), std::move(reply));
 }
 
 void LaneDesk::answer_when_durable(const CallPtr& call, const LaneServer& server, model::OrderIntent intent,

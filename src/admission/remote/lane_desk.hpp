@@ -11,6 +11,8 @@
 //                      foreign
 //                      unknown (timeout)                                answered busy with the ticket: it may exist
 //                      not_started, ended, paused, request_conflict     answered so
+//                      ended, paused, limit_reached of an undrained     answered busy: he may have a ticket of an older
+//                      lane                                             generation that it does not know yet (P4)
 //                      limit_reached, all own tickets published         answered, naming them
 //                      limit_reached, some are not                      those are published; answered when all are
 //                      durable replay, ticket published or ended                answered replayed replay, not published
@@ -66,8 +68,13 @@ class LaneDesk {
   void pump(const ItemPtr& item, model::LaneIndex lane);
   [[nodiscard]] std::vector<CallPtr> next_batch(LaneState& lane);
   void send(const ItemPtr& item, model::LaneIndex lane, std::vector<CallPtr> batch);
-  void decided(const LaneServer& server, std::vector<CallPtr>& batch, base::Result<LaneDecisions>& answer);
-  void work_off(const CallPtr& call, const LaneServer& server, LaneDecision decision);
+  // What the copy said of a lane when it was asked; its answer is of the same generation.
+  struct AskedLane {
+    LaneServer server;
+    bool undrained = false;
+  };
+  void decided(const AskedLane& lane, std::vector<CallPtr>& batch, base::Result<LaneDecisions>& answer);
+  void work_off(const CallPtr& call, const AskedLane& lane, LaneDecision decision);
   void answer_when_durable(const CallPtr& call, const LaneServer& server, model::OrderIntent intent, AdmitReply reply);
   void relayed(const std::shared_ptr<Durable>& durable, const Relayed& how);
   void ask_replicas(const std::shared_ptr<Durable>& durable);

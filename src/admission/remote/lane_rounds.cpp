@@ -1,5 +1,7 @@
 #include "admission/remote/lane_rounds.hpp"
 
+#include <fmt/format.h>
+
 #include <utility>
 
 #include "base/log.hpp"
@@ -107,9 +109,20 @@ void LaneRounds::close_soon(const ItemPtr& item, std::string why) {
       lane.closed_here = std::max(lane.closed_here, generation);
     }
     const std::scoped_lock lock{mutex_};
-    if (reports_.size() < reports_max) reports_.push_back({item, index, generation, why});
+    if (reports_.size() < reports_max) {
+      reports_.push_back({.item = item, .lane = index, .generation = generation, .why = why, .for_good = true});
+    }
   }
   thread_.wake();
+}
+
+// Else the leader's next look would open them again.
+bool LaneRounds::want_closed(const Report& report) {
+  const store::AuditEntry audit{.actor = "system",
+                                .action = "lanes.close",
+                                .detail = fmt::format(R"({{"item":"{}"}})", report.item->key.text()),
+                                .at = ports_.clock.now_utc()};
+  return ports_.authority.want_state(report.item->key, store::LaneState::closed, audit).has_value();
 }
 
 // What the store does not take now is tried again with the next round.
@@ -121,6 +134,7 @@ void LaneRounds::send_reports() {
   }
   while (!reports.empty()) {
     const Report& report = reports.front();
+    if (report.for_good && !want_closed(report)) break;
     const auto told = ports_.authority.report_lane(report.item->key, report.lane, report.generation, report.why);
     if (!told) break;
     base::log::warn("lane {} of {}, generation {}, was reported: {}", report.lane, report.item->key.text(),

@@ -49,12 +49,14 @@ class LaneRounds {
     model::LaneIndex lane = 0;
     model::Generation generation = 0;
     std::string why;
+    bool for_good = false;  // wanted closed, until a person wants it otherwise
   };
 
   void look(const ItemPtr& item);
   void sweep(const ItemPtr& item, const ItemCopy& copy, model::LaneIndex lane);
   void note(const ItemPtr& item, const ItemCopy& copy, model::LaneIndex lane, base::Result<LaneReading> reading);
   void send_reports();
+  [[nodiscard]] bool want_closed(const Report& report);
 
   const Ports& ports_;
   const Config& config_;

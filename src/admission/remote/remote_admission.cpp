@@ -1,5 +1,6 @@
 #include "admission/remote/remote_admission.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <utility>
 
@@ -145,9 +146,16 @@ void RemoteAdmission::look_up(const model::ItemKey& key, const model::BuyerId& b
     return lookup->answer(fail("too many calls"));
   ports_.scripts.buyer_tickets(
       item->item->lane_key(lane), item->copy->server(lane), buyer,
-      [this, lookup, only, fail, pass = std::move(pass)](base::Result<LaneScripts::FoundTickets> found) mutable {
+      [this, lookup, only, fail, generation = item->copy->lane(lane).row.generation,
+       undrained = item->copy->lane(lane).undrained(),
+       pass = std::move(pass)](base::Result<LaneScripts::FoundTickets> found) mutable {
         if (!found) return lookup->answer(fail(found.error().text()));
         if (found->code != LaneCode::done) return lookup->answer(fail("its lane is not open"));
+        // "No record" is said only by a lane that knows all: of the copy's generation, with nothing older on its way.
+        const bool knows_all = found->generation == generation && !undrained;
+        const bool has_it =
+            only && std::ranges::find(found->tickets, *only, &TicketView::ticket) != found->tickets.end();
+        if (!knows_all && !has_it) return lookup->answer(fail("its lane does not know of all tickets yet"));
         if (only) std::erase_if(found->unpublished, [&](const auto& intent) { return intent.ticket != *only; });
         std::vector<model::OrderIntent> unpublished = std::move(found->unpublished);
         std::vector<Places::Place> places;

@@ -177,6 +177,8 @@ StealOutcome StealDesk::steal(const ItemPtr& item, model::LaneIndex lane, std::i
     }
     const bool in_transit = any_transfer(now);
     if (!in_transit && !before.empty() && equal(before, now)) {
+      // Who asks here may have a ticket that this lane does not know yet: he is not denied (P4).
+      if (copy->lane(lane).undrained()) return {};
       item->sold_out.raise(free, asked_at + config_.sold_out_lease);
       return {.kind = Kind::sold_out, .free_units = free};
     }

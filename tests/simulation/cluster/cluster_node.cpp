@@ -34,7 +34,7 @@ NodeLife::NodeLife(ClusterDevices& devices, Node& node, NodeRole role, std::vect
   leading.lease.holder = fmt::format("{}#{}", node.name(), node.life());
   leading.rebuild.partitions = devices.partitions;
   leader_ = std::make_unique<admission::leading::Leader>(
-      admission::leading::RebuildPorts{store_, store_, *lanes_, *publisher_, &landing_, node.threads()},
+      admission::leading::RebuildPorts{store_, store_, *lanes_, *publisher_, node.threads(), node.clock()},
       [this] { return base::Result<std::vector<model::ItemKey>>{items_}; }, std::move(leading));
 }
 

@@ -52,13 +52,12 @@ INSTANTIATE_TEST_SUITE_P(
                       std::tuple{"close.committed", 1}, std::tuple{"close.asked", 2}, std::tuple{"close.committed", 2},
                       std::tuple{"lane.close.executed", 1}, std::tuple{"lane.server_of.replied", 1},
                       std::tuple{"lane.live_marks.replied", 1}, std::tuple{"lane.live_marks.replied", 2},
-                      std::tuple{"broker.published", 1}, std::tuple{"broker.confirmed", 1},
-                      std::tuple{"rebuild.asked", 1}, std::tuple{"rebuild.committed", 1},
-                      std::tuple{"lane.install_begin.executed", 1}, std::tuple{"lane.install_begin.replied", 1},
-                      std::tuple{"lane.install_batch.executed", 1}, std::tuple{"lane.install_batch.executed", 2},
-                      std::tuple{"lane.install_batch.replied", 3}, std::tuple{"lane.install_open.executed", 1},
-                      std::tuple{"lane.install_open.replied", 1}, std::tuple{"open.asked", 1},
-                      std::tuple{"open.committed", 1}, std::tuple{"rebuild.asked", 2},
+                      std::tuple{"lane.close.replied", 2}, std::tuple{"rebuild.asked", 1},
+                      std::tuple{"rebuild.committed", 1}, std::tuple{"lane.install_begin.executed", 1},
+                      std::tuple{"lane.install_begin.replied", 1}, std::tuple{"lane.install_batch.executed", 1},
+                      std::tuple{"lane.install_batch.executed", 2}, std::tuple{"lane.install_batch.replied", 3},
+                      std::tuple{"lane.install_open.executed", 1}, std::tuple{"lane.install_open.replied", 1},
+                      std::tuple{"open.asked", 1}, std::tuple{"open.committed", 1}, std::tuple{"rebuild.asked", 2},
                       std::tuple{"lane.install_begin.executed", 2}, std::tuple{"open.committed", 2}),
     name_of_cut);
 
@@ -116,7 +115,8 @@ TEST(Leader, WhatAnOldLeaderDoesLateChangesNothing) {
                                        .store = store,
                                        .scripts = *world.buyers,
                                        .publisher = *world.publisher,
-                                       .threads = world.buyers_node.threads()},
+                                       .threads = world.buyers_node.threads(),
+                                       .clock = world.buyers_node.clock()},
                                       {}};
   const admission::leading::RebuildTask task{
       .lane = {world.item, 0}, .generation = row.row.generation, .server = world.server_in_row(0)};

@@ -26,8 +26,8 @@ LeadingWorld::Leading::Leading(LeadingWorld& world, Node& its_node)
               .store = store,
               .scripts = scripts,
               .publisher = *publisher,
-              .landing = nullptr,
-              .threads = its_node.threads()},
+              .threads = its_node.threads(),
+              .clock = its_node.clock()},
              [&world] { return base::Result<std::vector<model::ItemKey>>{std::vector{world.item}}; },
              leader_config(its_node)} {}
 
@@ -41,7 +41,8 @@ LeadingWorld::Working::Working(LeadingWorld& world, Node& its_node)
                .scripts = scripts,
                .threads = its_node.threads(),
                .clock = its_node.clock()},
-              [&world](const model::ItemKey&, std::string_view what) { world.oversold.emplace(what); }},
+              [&world](const model::ItemKey&, std::string_view what) { world.oversold.emplace(what); },
+              world.landing_config},
       worker{*source, landing, its_node.threads(),
              [&world](std::uint64_t n) { return world.kernel.random().below(n); }} {}
 

@@ -120,7 +120,8 @@ class LeadingWorld {
   std::unique_ptr<Working> working;
   std::unique_ptr<SimLanesClient> buyers;
   std::unique_ptr<queue::IntentPublisher> publisher;
-  std::set<std::string> oversold;  // what the guard was told
+  std::set<std::string> oversold;               // what the guard was told
+  orders::ClusterLandingConfig landing_config;  // of the next worker that is started
 };
 
 }  // namespace seckill::sim

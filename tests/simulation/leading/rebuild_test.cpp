@@ -86,24 +86,27 @@ TEST(Rebuild, AConfirmedIntentWhoseMarkWasLostIsAdoptedAndLands) {
 }
 
 // The buyer was answered because all replicas had his intent, while the broker was slow. P5.
-TEST(Rebuild, AnIntentThatOnlyTheReplicaHasIsSalvagedBeforeTheLaneIsEmptied) {
+TEST(Rebuild, P5_AMarkThatOnlyTheReplicaHasIsTakenOverWhileTheBrokerTakesNothing) {
   LeadingWorld world;
   world.start_worker();
   world.open();
   world.broker.set_alarm(true);
-  const auto only_here = world.admitted("ann");
+  const auto only_here = world.admitted("ann", "r1", 2);
   world.run(1s);
   ASSERT_TRUE(world.lanes.fail_over(0));
-  EXPECT_FALSE(world.run_until_open(60s)) << "nobody takes the intent, so the lane is not emptied";
-  EXPECT_TRUE(world.lanes.lane(world.lane_of(only_here))->buyers.contains(only_here.ticket));
-  world.broker.set_alarm(false);
+  world.run(1ms);
   ASSERT_TRUE(world.run_until_open());
+  const auto* lane = world.lanes.lane(world.lane_of(only_here));
+  EXPECT_EQ(lane->stock.held, 2) << "held within the row's units";
+  EXPECT_EQ(lane->stock.available, world.row(only_here.lane).row.stock.available - 2);
+  EXPECT_EQ(world.buy("ann", "r1", 2).decision, Decision::replay) << "P4";
+  world.broker.set_alarm(false);
   ASSERT_TRUE(world.run_until_drained());
-  EXPECT_TRUE(world.order(only_here)) << "P5";
+  ASSERT_TRUE(world.order(only_here)) << "P5";
   EXPECT_EQ(world.broken(true), "");
 }
 
-TEST(Rebuild, AMarkWhoseConfirmedMessageTheBrokerLostIsSalvaged) {
+TEST(Rebuild, P5_AMarkWhoseConfirmedMessageTheBrokerLostIsTakenOverAndPublishedAgain) {
   LeadingWorld world;
   world.open();
   const auto lost = world.bought("ann");
@@ -116,7 +119,22 @@ TEST(Rebuild, AMarkWhoseConfirmedMessageTheBrokerLostIsSalvaged) {
   EXPECT_TRUE(world.order(lost)) << "P5";
 }
 
-TEST(Rebuild, EveryPageOfALargeLaneIsSalvaged) {
+TEST(Rebuild, AnOlderCopyOfAnIntentThatWasTakenOverFindsItsMark) {
+  LeadingWorld world;
+  world.open();
+  const auto mine = world.bought("ann");
+  ASSERT_TRUE(world.lanes.fail_over(0));
+  world.run(1ms);
+  ASSERT_TRUE(world.run_until_open());
+  world.start_worker();
+  ASSERT_TRUE(world.run_until_drained());
+  ASSERT_TRUE(world.order(mine));
+  EXPECT_EQ(world.order(mine)->state, model::OrderState::awaiting_payment);
+  EXPECT_EQ(world.lanes.lane(world.lane_of(mine))->stock.held, 1) << "and holds no second unit";
+  EXPECT_EQ(world.broken(true), "");
+}
+
+TEST(Rebuild, EveryPageOfALargeLaneIsTakenOver) {
   LeadingWorld world{2, {.total = 400, .limit = 1, .lanes = 1}};
   world.start_worker();
   world.open();
@@ -126,9 +144,32 @@ TEST(Rebuild, EveryPageOfALargeLaneIsSalvaged) {
   ASSERT_TRUE(world.lanes.fail_over(0));
   world.run(1ms);
   ASSERT_TRUE(world.run_until_open());
+  EXPECT_EQ(world.lanes.lane({world.item, 0})->intents.size(), 250U);
   ASSERT_TRUE(world.run_until_drained());
   for (const auto& intent : intents) EXPECT_TRUE(world.order(intent)) << "P5 " << intent.buyer.str();
   EXPECT_EQ(world.broken(true), "");
+}
+
+// As 1, with a leader that dies at any step of the install: what was read is still there for the next one.
+TEST(Rebuild, P5_ALeaderThatDiesInTheMiddleOfAnInstallHasDestroyedNothing) {
+  for (const char* point : {"lane.live_marks.replied", "rebuild.committed", "lane.install_begin.replied",
+                            "lane.install_batch.replied", "lane.install_open.replied", "open.committed"}) {
+    LeadingWorld world;
+    world.start_worker();
+    world.open();
+    world.broker.set_alarm(true);
+    const auto only_here = world.admitted("ann");
+    world.run(1s);
+    world.kernel.crash_at(point, 1, 0s);
+    ASSERT_TRUE(world.lanes.fail_over(0));
+    ASSERT_TRUE(world.kernel.run_until([&] { return !world.leader_nodes[0]->alive(); }, 60s)) << point;
+    world.start_leader(1);
+    ASSERT_TRUE(world.run_until_open()) << point;
+    world.broker.set_alarm(false);
+    ASSERT_TRUE(world.run_until_drained()) << point;
+    EXPECT_TRUE(world.order(only_here)) << "P5 " << point;
+    EXPECT_EQ(world.broken(true), "") << point;
+  }
 }
 
 TEST(Rebuild, WhatIsInTheStoreIsNotPublishedAgain) {
@@ -181,11 +222,11 @@ TEST(Rebuild, ABarrierThatNobodyPassesIsGivenUp) {
   EXPECT_TRUE(world.broker.holds(confirmed.ticket));
 }
 
-TEST(Rebuild, ALaneIsNotInstalledOnAnotherServerThanTheOneThatWasSalvaged) {
+TEST(Rebuild, ALaneIsNotInstalledOnAnotherServerThanTheOneThatWasRead) {
   LeadingWorld world;
   world.open();
   world.lanes.flush(0);
-  // A failover between the salvage and the install: what only the new master has must be salvaged first.
+  // A failover between the reading and the install: what only the new master has must be read first.
   ASSERT_TRUE(world.kernel.run_until(
       [&] {
         const auto& passages = world.kernel.passages();
@@ -193,10 +234,10 @@ TEST(Rebuild, ALaneIsNotInstalledOnAnotherServerThanTheOneThatWasSalvaged) {
                world.row(0).state == LaneState::closed && world.row(0).row.generation > 2;
       },
       60s));
-  const auto salvaged = world.lanes.server(0);
+  const auto was_read = world.lanes.server(0);
   ASSERT_TRUE(world.lanes.fail_over(0));
   ASSERT_TRUE(world.run_until_open());
-  EXPECT_NE(world.row(0).run_id, salvaged.run_id);
+  EXPECT_NE(world.row(0).run_id, was_read.run_id);
   EXPECT_EQ(world.broken(true), "");
 }
 

@@ -51,7 +51,6 @@ base::Status SimDatabase::want_state(const model::ItemKey& key, LaneState wanted
   Transaction work{tables_, doing};
   ItemRow* item = tables_.find(key);
   if (item == nullptr) return work.fail(Errc::not_found, "there is no such item");
-  if (wanted == LaneState::closed) return work.fail(Errc::invalid, "lanes admit or the store does");
   if (item->wanted == wanted) return {};
   work.set(item->wanted, wanted);
   write_audit(work, audit);
@@ -155,6 +154,21 @@ base::Status SimDatabase::open_lane(const model::ItemKey& key, model::LaneIndex 
   work.set(lane.state, to);
   work.set(lane.run_id, run_id);
   work.set(lane.replication_id, replication_id);
+  work.commit();
+  return {};
+}
+
+base::Status SimDatabase::drain_lane(const model::ItemKey& key, model::LaneIndex index, model::Generation generation,
+                                     std::uint64_t strays, std::uint64_t token) {
+  const std::scoped_lock lock{mutex_};
+  const std::string doing = fmt::format("noting that lane {} of {} is drained", index, key.text());
+  Transaction work{tables_, doing};
+  const auto found = find_lane(work, key, index);
+  if (!found) return std::unexpected(found.error());
+  if (auto leads = check_token(work, tables_, token); !leads) return leads;
+  store::LaneAuthorityRow& lane = *found->lane;
+  if (lane.row.generation != generation || lane.strays != strays) return {};
+  work.set(lane.drained_generation, generation);
   work.commit();
   return {};
 }

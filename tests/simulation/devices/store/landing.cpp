@@ -177,7 +177,10 @@ base::Result<Landed> Batch::land(const model::OrderIntent& intent) {
   if (const OrderRow* stored = work_.tables().find(intent.ticket)) return landed_before(stored->order);
   Lane* lane = lane_of(**item, intent.lane);
   if (lane == nullptr) return work_.fail(Errc::constraint, fmt::format("an item without lane {}", intent.lane));
-  if (lane->authority->row.generation != intent.generation) return Landed{.as = LandedAs::superseded};
+  if (lane->authority->row.generation != intent.generation) {
+    work_.set(lane->authority->strays, lane->authority->strays + 1);
+    return Landed{.as = LandedAs::superseded};
+  }
 
   const auto amount = model::amount_minor(intent.price_minor, intent.units);
   if (!amount) return work_.fail(Errc::constraint, "the amount of ticket " + intent.ticket.str() + " does not fit");

@@ -69,6 +69,8 @@ class SimDatabase final : public store::Store, public store::LaneAuthority {
   base::Status report_lane(const model::ItemKey& item, model::LaneIndex lane, model::Generation generation,
                            const std::string& why) override;
   base::Status close_lane(const model::ItemKey& item, model::LaneIndex lane, std::uint64_t token) override;
+  base::Status drain_lane(const model::ItemKey& item, model::LaneIndex lane, model::Generation generation,
+                          std::uint64_t strays, std::uint64_t token) override;
   base::Result<store::RebuiltLane> rebuild_lane(const model::ItemKey& item, model::LaneIndex lane,
                                                 std::uint64_t token) override;
   base::Status open_lane(const model::ItemKey& item, model::LaneIndex lane, model::Generation generation,

@@ -326,6 +326,15 @@ Status SimStore::open_lane(const model::ItemKey& item, model::LaneIndex lane, mo
                       });
 }
 
+Status SimStore::drain_lane(const model::ItemKey& item, model::LaneIndex lane, model::Generation generation,
+                            std::uint64_t strays, std::uint64_t token) {
+  return call<Status>(
+      {.doing = fmt::format("noting that lane {} of {} is drained", lane, item.text()),
+       .asked = "drain.asked",
+       .committed = "drain.committed"},
+      [=](SimDatabase& database) { return database.drain_lane(item, lane, generation, strays, token); });
+}
+
 // --- transfers ---
 
 Result<store::TransferResult> SimStore::commit_transfer(const store::LaneTransfer& transfer) {

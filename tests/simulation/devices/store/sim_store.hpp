@@ -5,7 +5,8 @@
 // crashes is executed all the same (a commit by the dead), unless the store is in the client's process.
 //
 //   points: land c3 c4 · end_tickets c6 c7 · acknowledge c8 c9 · others "<name>.asked" "<name>.committed", where name
-//   is fail, preload, sale, pool, lanes, audit, want, lease, report, close, rebuild, open, transfer, abandon, settle
+//   is fail, preload, sale, pool, lanes, audit, want, lease, report, close, rebuild, open, drain, transfer, abandon,
+//   settle
 #pragma once
 
 #include <functional>
@@ -71,6 +72,8 @@ class SimStore final : public store::Store, public store::LaneAuthority {
   base::Status open_lane(const model::ItemKey& item, model::LaneIndex lane, model::Generation generation,
                          store::LaneState to, const std::string& run_id, const std::string& replication_id,
                          std::uint64_t token) override;
+  base::Status drain_lane(const model::ItemKey& item, model::LaneIndex lane, model::Generation generation,
+                          std::uint64_t strays, std::uint64_t token) override;
   base::Result<store::TransferResult> commit_transfer(const store::LaneTransfer& transfer) override;
   base::Result<store::TransferResult> abandon_transfer(const store::LaneTransfer& transfer) override;
   base::Status close_transfer(const std::string& id) override;

@@ -188,6 +188,50 @@ TEST(RemoteAdmit, limit_reached_names_own_tickets_only_when_they_are_durable) {
   EXPECT_EQ(world.buy(world.request(world.buyer(0), 1, "r3")).own.size(), 1U) << "at once, when published";
 }
 
+// Reopened before the barrier came back: what is known is answered, what is free is sold, and nobody is denied.
+TEST(RemoteAdmit, P4_an_undrained_lane_admits_and_replays_and_answers_busy_where_it_would_deny) {
+  RemoteWorld world{16, 2};
+  world.rebuild(0, store::LaneState::lane, false);
+  world.pass(1'100ms);
+  const model::BuyerId buyer = world.buyer(0);
+  EXPECT_EQ(world.buy(world.request(buyer, 3)).answer, PurchaseAnswer::admitted);
+  EXPECT_EQ(world.buy(world.request(buyer, 3)).answer, PurchaseAnswer::replayed);
+  EXPECT_EQ(world.buy(world.request(buyer, 1)).answer, PurchaseAnswer::request_conflict);
+  EXPECT_EQ(world.buy(world.request(buyer, 1, "r2")).answer, PurchaseAnswer::busy) << "limit_reached otherwise";
+  const model::BuyerId other = world.buyer(0, 1);
+  const model::ItemTerms terms = world.lane(0).terms;
+  for (const bool ended : {false, true}) {
+    if (ended) world.lane(0).terms.ends_at = world.kernel.utc();
+    world.lane(0).terms.state = ended ? terms.state : model::SaleState::paused;
+    EXPECT_EQ(world.buy(world.request(other)).answer, PurchaseAnswer::busy);
+    EXPECT_EQ(world.buy(world.request(buyer, 3)).answer, PurchaseAnswer::replayed);
+  }
+  world.lane(0).terms = terms;
+  world.drain(0);
+  world.pass(1'100ms);
+  EXPECT_EQ(world.buy(world.request(buyer, 1, "r2")).answer, PurchaseAnswer::limit_reached);
+}
+
+TEST(RemoteAdmit, P4_sold_out_is_not_said_to_buyers_of_an_undrained_lane) {
+  RemoteWorld world{8, 2};
+  for (int i = 0; i < 4; ++i) {
+    for (const model::LaneIndex lane : {0U, 1U}) {
+      EXPECT_EQ(world.buy(world.request(world.buyer(lane, i))).answer, PurchaseAnswer::admitted);
+    }
+  }
+  for (const auto& intent : world.broker.published) {
+    ASSERT_TRUE(world.database.land(std::vector<model::LaneRecord>{intent}, sim::Kernel::utc_at_start));
+  }
+  world.rebuild(0, store::LaneState::lane, false);
+  world.pass(1'100ms);
+  EXPECT_EQ(world.buy(world.request(world.buyer(0, 5))).answer, PurchaseAnswer::busy);
+  EXPECT_EQ(world.buy(world.request(world.buyer(1, 5))).answer, PurchaseAnswer::sold_out) << "his lane knows him";
+  EXPECT_EQ(world.buy(world.request(world.buyer(0, 5))).answer, PurchaseAnswer::busy) << "also under its lease";
+  world.drain(0);
+  world.pass(1'100ms);
+  EXPECT_EQ(world.buy(world.request(world.buyer(0, 5))).answer, PurchaseAnswer::sold_out);
+}
+
 TEST(RemoteAdmit, an_ended_ticket_is_replayed_with_its_state) {
   RemoteWorld world;
   const AdmitReply first = world.buy(world.request(world.buyer(0)));

@@ -64,6 +64,7 @@ class Chaos {
     const LaneKey key{.item = item, .lane = lane};
     const auto token = (*database.acquire_lease(store::leader_lease, "leader", 3'600s))->token;
     const auto rebuilt = database.rebuild_lane(item, lane, token);
+    EXPECT_TRUE(database.drain_lane(item, lane, rebuilt->generation, 0, token));
     const InstallPlan plan{.generation = rebuilt->generation,
                            .leader = {token},
                            .terms = model::terms_of(*database.find_sale(item.sale), sale.items.front()),

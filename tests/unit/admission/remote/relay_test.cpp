@@ -117,6 +117,28 @@ TEST(RemoteLooks, P5_a_ticket_is_told_when_it_is_durable) {
   EXPECT_FALSE(told[3]) << "a closed lane is no 'no record'";
 }
 
+TEST(RemoteLooks, P5_no_record_is_said_only_by_a_lane_that_knows_all) {
+  RemoteWorld world;
+  const model::BuyerId buyer = world.buyer(0);
+  const auto asked = world.request(buyer);
+  const model::Ticket ticket = *world.admission->ticket_of(world.item, buyer, asked.request_id);
+  const auto find = [&] {
+    std::optional<base::Result<std::optional<TicketView>>> found;
+    world.admission->find_ticket(world.item, buyer, ticket, [&](auto got) { found = std::move(got); });
+    EXPECT_TRUE(world.kernel.run_until([&] { return found.has_value(); }, 10s));
+    return *found;
+  };
+  ASSERT_TRUE(find().has_value());
+  EXPECT_FALSE(find()->has_value()) << "nobody has asked for it";
+  world.rebuild(0, store::LaneState::lane, false);
+  EXPECT_EQ(find().error().code, base::Errc::unavailable) << "the copy is of the generation before";
+  world.pass(1'100ms);
+  EXPECT_EQ(find().error().code, base::Errc::unavailable) << "undrained";
+  EXPECT_EQ(world.buy(asked).answer, PurchaseAnswer::admitted);
+  ASSERT_TRUE(find().has_value());
+  EXPECT_TRUE(find()->has_value());
+}
+
 TEST(RemoteRounds, a_lane_that_is_not_what_the_copy_says_is_reported_and_one_that_does_not_answer_is_not) {
   for (int what = 0; what < 4; ++what) {
     RemoteWorld world;
@@ -150,6 +172,7 @@ TEST(RemoteRounds, P1_close_lanes_stops_admissions_here_at_once_and_in_the_store
   world.pass(200ms);
   EXPECT_EQ(world.row_of(0).state, store::LaneState::closed);
   EXPECT_EQ(world.row_of(1).state, store::LaneState::closed);
+  EXPECT_EQ(world.database.tables().items.front().wanted, store::LaneState::closed) << "the leader leaves them so";
   world.rebuild(0);
   world.pass(2s);
   EXPECT_EQ(world.buy(world.request(world.buyer(0))).answer, PurchaseAnswer::admitted) << "a new generation";

@@ -143,9 +143,10 @@ class RemoteWorld {
     EXPECT_EQ(steps::install_open(lane, plan), LaneCode::done);
   }
   // A whole rebuild of one lane at once, as its leader.
-  void rebuild(model::LaneIndex index, store::LaneState to = store::LaneState::lane) {
+  void rebuild(model::LaneIndex index, store::LaneState to = store::LaneState::lane, bool drained = true) {
     const auto lease = database.acquire_lease(store::leader_lease, "leader", 3'600s);
     EXPECT_TRUE(database.rebuild_lane(item, index, (*lease)->token));
+    if (drained) drain(index);
     if (to == store::LaneState::lane) {
       install(index);
     } else {
@@ -153,6 +154,12 @@ class RemoteWorld {
     }
     EXPECT_TRUE(database.open_lane(item, index, row_of(index).row.generation, to, lanes.server.run_id,
                                    lanes.server.replication_id, (*lease)->token));
+  }
+  // Nothing of an older generation is on its way, as its leader found.
+  void drain(model::LaneIndex index) {
+    const auto lease = database.acquire_lease(store::leader_lease, "leader", 3'600s);
+    const store::LaneAuthorityRow& row = row_of(index);
+    EXPECT_TRUE(database.drain_lane(item, index, row.row.generation, row.strays, (*lease)->token));
   }
   [[nodiscard]] const store::LaneAuthorityRow& row_of(model::LaneIndex index) const {
     return database.tables().items.front().lanes[index];
