@@ -16,8 +16,9 @@ model::FailReason reason_of(const base::Error& why) noexcept {
 }
 
 void raise_to(std::atomic<std::uint64_t>& largest, std::uint64_t value) noexcept {
-  // One writer: no compare-exchange loop is needed.
-  if (value > largest.load(std::memory_order_relaxed)) largest.store(value, std::memory_order_relaxed);
+  auto known = largest.load(std::memory_order_relaxed);
+  while (value > known && !largest.compare_exchange_weak(known, value, std::memory_order_relaxed)) {
+  }
 }
 
 void add(std::atomic<std::uint64_t>& counter, std::uint64_t by = 1) noexcept {

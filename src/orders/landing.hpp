@@ -16,7 +16,7 @@
 
 namespace seckill::orders {
 
-// What landing has done since the start. Written by the consumer thread; read by any thread, each value by itself.
+// What landing has done since the start. Any thread, each value by itself.
 struct LandingCounters {
   std::atomic<std::uint64_t> batches{0};      // consumed whole
   std::atomic<std::uint64_t> records{0};      // in those batches
@@ -35,7 +35,7 @@ struct LandingCounters {
 class Landing final : public queue::IntentConsumer {
  public:
   // Told when a stock row was short for an admitted hold or a transfer could not land, which must never happen: closes
-  // the item's lanes and alerts. Called on the consumer thread; must not call the store.
+  // the item's lanes and alerts. Called on a consumer's thread; must not call the store.
   using OversellGuard = std::function<void(const model::ItemKey& item, std::string_view what)>;
 
   // Borrows store and clock for its whole life.
@@ -43,7 +43,7 @@ class Landing final : public queue::IntentConsumer {
 
   // One Landed for each intent, in order; transfers have none. Errors: unavailable, timeout, disk_full or corrupt, with
   // nothing counted against any ticket; what of the batch had landed before is a harmless duplicate when offered again.
-  // The queue's consumer thread only. Blocks until durable.
+  // Any thread, several at a time (synchronous ordering). Blocks until durable.
   base::Result<std::vector<store::Landed>> consume(std::span<const model::LaneRecord> records) override;
 
   // Any thread.
