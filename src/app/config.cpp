@@ -72,6 +72,7 @@ class ConfigReader {
     read_admin(top_.section("admin"));
     read_login(top_.section("login"));
     read_limits(top_.section("limits"));
+    read_keeping(top_.section("keeping"));
     read_log(top_.section("log"));
     top_.finish();
     apply_overrides();
@@ -213,6 +214,11 @@ class ConfigReader {
     section.decimal("buyer_bucket_per_s", config_.limits.buyer_bucket_per_s, 0.001, 1'000'000);
     section.integer("buyer_calls_capacity", config_.limits.buyer_calls_capacity, 0, 1'000'000);
     section.decimal("buyer_calls_per_s", config_.limits.buyer_calls_per_s, 0.001, 1'000'000);
+    section.finish();
+  }
+
+  void read_keeping(YamlSection section) {
+    section.duration("lanes_after_end", config_.lanes_after_end, 0ms, 24h);
     section.finish();
   }
 

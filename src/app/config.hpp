@@ -55,6 +55,7 @@ struct Config {
   bool demo = false;
   std::chrono::milliseconds drain_delay{500};
   std::chrono::milliseconds drain_limit{10'000};
+  std::chrono::milliseconds lanes_after_end{60'000};  // beyond the longest payment window
   ListenerConfig buyer{.address = "0.0.0.0",
                        .port = 8080,
                        .threads = 0,

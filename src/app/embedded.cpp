@@ -33,7 +33,8 @@ using namespace std::chrono_literals;
 constexpr std::size_t reader_threads = 2;  // buyers' questions; more would only queue at the same disk
 constexpr std::size_t ops_threads = 3;     // the admin API's, each may hold a read connection
 constexpr auto admin_drain_limit = 2s;
-constexpr auto admin_reply_wait = 10min;  // a backup of a large store is one request
+constexpr std::chrono::milliseconds lanes_round = 10s;  // between looks for sales whose lanes can go
+constexpr auto admin_reply_wait = 10min;                // a backup of a large store is one request
 constexpr std::uint64_t descriptors_wanted = 4'096;
 
 constexpr std::string_view starting = "starting: lanes are being built from the store";
@@ -155,7 +156,8 @@ base::Status EmbeddedServer::Impl::make_parts() {
                                                                   [this](const model::SaleId& sale) {
                                                                     buyer_api->counters().register_sale(sale);
                                                                     buyer_api->sale_changed(sale);
-                                                                  }},
+                                                                  },
+                                                              .lanes_kept_ms = config.lanes_after_end.count()},
                                               config.operator_token.reveal());
   return {};
 }
@@ -180,6 +182,7 @@ base::Status EmbeddedServer::Impl::listen() {
   deadlines->start();
   started = true;
   admin_api->open();
+  admin_api->keep_lanes(std::clamp<std::chrono::milliseconds>(config.lanes_after_end, 100ms, lanes_round));
   if (auto listening = buyer_server->start(); !listening) return listening;
   readiness.clear(starting);
   return {};

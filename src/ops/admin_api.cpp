@@ -97,9 +97,10 @@ std::span<const AdminRoute> admin_routes() noexcept {
 AdminApi::AdminApi(const AdminParts& parts, std::string_view operator_token)
     : parts_{parts},
       token_hash_{base::sha_256(operator_token)},
-      desk_{parts.store, parts.admission, parts.clock, parts.sale_changed},
+      desk_{parts.store, parts.admission, parts.clock, parts.sale_changed, parts.lanes_kept_ms},
       change_worker_{"ops-change", 1, changes_waiting_max},
-      read_workers_{"ops-read", 2, reads_waiting_max} {}
+      read_workers_{"ops-read", 2, reads_waiting_max},
+      keeper_{base::system_threads(), [this] { give_back_lanes(); }} {}
 
 AdminApi::~AdminApi() { stop(); }
 
@@ -108,7 +109,25 @@ void AdminApi::set_metrics(MetricSources sources) {
   metrics_ready_ = true;
 }
 
+void AdminApi::give_back_lanes() {
+  if (round_waits_.exchange(true)) return;
+  if (!change_worker_.run([this] { round_over_lanes(); })) round_waits_ = false;
+}
+
+// On the change worker. The one catch of a round, as of a request.
+void AdminApi::round_over_lanes() {
+  round_waits_ = false;
+  try {
+    const auto retired = desk_.retire_over();
+    const bool failed_before = std::exchange(rounds_fail_, !retired);
+    if (!retired && !failed_before) base::log::warn("lanes of sales that are over stay: {}", retired.error().text());
+  } catch (const std::exception& thrown) {
+    base::log::error("giving back lanes: {}", thrown.what());
+  }
+}
+
 void AdminApi::stop() {
+  keeper_.stop();
   change_worker_.stop();
   read_workers_.stop();
 }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <span>
@@ -12,6 +13,7 @@
 #include <vector>
 
 #include "gateway/http/handler.hpp"
+#include "ops/lane_keeper.hpp"
 #include "ops/metrics.hpp"
 #include "ops/readiness.hpp"
 #include "ops/sale_desk.hpp"
@@ -31,6 +33,7 @@ struct AdminParts {
   const orders::Deadlines& deadlines;
   const orders::OrderReads& reads;
   SaleDesk::SaleChanged sale_changed;
+  std::int64_t lanes_kept_ms = lanes_kept_after_end_ms;
 };
 
 struct AdminRoute {
@@ -56,6 +59,12 @@ class AdminApi final : public gateway::http::RequestHandler {
   // From now on /admin is served; before it answers 503, while the probes already speak. Any thread.
   void open() noexcept { open_ = true; }
   [[nodiscard]] const SaleDesk& desk() const noexcept { return desk_; }
+
+  // Asks for a round that gives back the lanes of sales that are over (SaleDesk::retire_over); it runs among the
+  // changes. One that still waits is enough. Any thread, does not block.
+  void give_back_lanes();
+  // The same every so often from now on, until stop(). Once.
+  void keep_lanes(std::chrono::milliseconds every) { keeper_.start(every); }
 
   void handle(const gateway::http::Request& request, gateway::http::ReplySlot reply) override;
 
@@ -101,6 +110,7 @@ class AdminApi final : public gateway::http::RequestHandler {
   [[nodiscard]] bool authorized(std::string_view authorization) const noexcept;
   [[nodiscard]] std::uint64_t activity() const noexcept;
   [[nodiscard]] bool quiet() const noexcept;
+  void round_over_lanes();
 
   // Constant after construction.
   AdminParts parts_;
@@ -110,8 +120,11 @@ class AdminApi final : public gateway::http::RequestHandler {
   MetricSources metrics_;
   std::atomic<bool> metrics_ready_{false};
   std::atomic<bool> open_{false};
+  std::atomic<bool> round_waits_{false};
+  bool rounds_fail_ = false;  // owned by the change worker: an outage is logged once
   WorkerPool change_worker_;
   WorkerPool read_workers_;
+  LaneKeeper keeper_;
 };
 
 }  // namespace seckill::ops

@@ -39,20 +39,19 @@ std::string edit_detail(const model::SaleId& id, const model::SaleEdit& edit) {
   return out + "]}";
 }
 
-bool long_over(const model::Sale& sale, base::UtcMs now) {
-  std::int64_t window = 0;
-  for (const model::SaleItem& item : sale.items) window = std::max(window, item.pay_window_ms);
-  return now > sale.ends_at + window + lanes_kept_after_end_ms;
-}
-
 bool has_lanes(model::SaleState state) {
   return state == model::SaleState::preloaded || state == model::SaleState::paused;
 }
 
 }  // namespace
 
-SaleDesk::SaleDesk(store::Store& store, admission::Admission& admission, const base::Clock& clock, SaleChanged changed)
-    : store_{store}, admission_{admission}, clock_{clock}, changed_{std::move(changed)} {}
+SaleDesk::SaleDesk(store::Store& store, admission::Admission& admission, const base::Clock& clock, SaleChanged changed,
+                   std::int64_t lanes_kept_ms)
+    : store_{store},
+      admission_{admission},
+      clock_{clock},
+      changed_{std::move(changed)},
+      lanes_kept_ms_{lanes_kept_ms} {}
 
 base::Result<model::Sale> SaleDesk::create(model::Sale sale, const std::string& actor) {
   base::random_bytes(sale.ticket_key);
@@ -114,7 +113,7 @@ base::Status SaleDesk::install_all() {
   if (!sales) return std::unexpected(sales.error());
   const base::UtcMs now = clock_.now_utc();
   for (const model::Sale& sale : *sales) {
-    if (!has_lanes(sale.state) || long_over(sale, now)) continue;
+    if (!has_lanes(sale.state) || long_over(sale, sale.ends_at, lanes_kept_ms_, now)) continue;
     if (auto installed = install(sale); !installed) return installed;
     changed_(sale.id);
   }

@@ -5,7 +5,9 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <mutex>
+#include <span>
 #include <string>
 #include <unordered_set>
 #include <vector>
@@ -23,14 +25,23 @@ struct Moved {
   bool repeated = false;
 };
 
+// A sale's lanes are given back, and get none at start, when it has been over for longer than the longest of its
+// payment windows and this: time for the last ends, and for clocks that disagree. From then on the store answers for
+// it.
+inline constexpr std::int64_t lanes_kept_after_end_ms = 60'000;
+// Whether that is so for a sale that is over since `since`. Pure.
+[[nodiscard]] bool long_over(const model::Sale& sale, base::UtcMs since, std::int64_t lanes_kept_ms,
+                             base::UtcMs now) noexcept;
+
 // Blocking; the changes are for one thread (the admin API's change worker), what is const for any.
 class SaleDesk {
  public:
   // Told after a sale changed or got lanes: drop what you keep of it. Must be quick and must not block.
   using SaleChanged = std::function<void(const model::SaleId&)>;
 
-  // Borrows store, admission and clock for its whole life.
-  SaleDesk(store::Store& store, admission::Admission& admission, const base::Clock& clock, SaleChanged changed);
+  // Borrows store, admission and clock for its whole life. `lanes_kept_ms`: see lanes_kept_after_end_ms.
+  SaleDesk(store::Store& store, admission::Admission& admission, const base::Clock& clock, SaleChanged changed,
+           std::int64_t lanes_kept_ms);
 
   // Each change returns the sale as it is now. `actor` is who asked, for the audit row.
   // Adds ticket key and creation time. already_exists.
@@ -49,6 +60,9 @@ class SaleDesk {
   // Opens the lanes of every sale that is preloaded or paused and did not end long ago; what start-up does.
   // Requires: no change is under way.
   base::Status install_all();
+  // Gives back the lanes of sales that have been over for long enough, where the store holds nothing and owes no lane
+  // an end; how many items. What is not ready yet is so in a later round. The store's errors.
+  base::Result<std::size_t> retire_over();
 
   // Items whose lanes are here, in the order installed. Any thread, does not block.
   [[nodiscard]] std::vector<model::ItemKey> installed() const;
@@ -59,6 +73,9 @@ class SaleDesk {
  private:
   base::Status install(const model::Sale& sale);
   base::Status configure(const model::Sale& sale);
+  [[nodiscard]] bool over_long_enough(const model::Sale& sale, base::UtcMs now);
+  base::Result<bool> at_rest(const model::ItemKey& item, std::span<const store::PendingRelease> owed);
+  void forget(const model::ItemKey& item);
   base::Result<model::Sale> changed(const model::SaleId& id);
   [[nodiscard]] store::AuditEntry audit(std::string action, std::string detail, const std::string& actor) const;
   base::Result<std::int64_t> pool_to_lanes(const model::ItemKey& item, const StockChange& change,
@@ -72,6 +89,7 @@ class SaleDesk {
   admission::Admission& admission_;
   const base::Clock& clock_;
   SaleChanged changed_;
+  const std::int64_t lanes_kept_ms_;
   mutable std::mutex mutex_;                                      // guards installed_ and known_
   std::vector<model::ItemKey> installed_;                         // at most as many as admission takes
   std::unordered_set<model::ItemKey, model::ItemKeyHash> known_;  // the same, to look up
@@ -88,9 +106,8 @@ class SaleDesk {
   // Reductions this process has asked the lanes for: the lanes remember what they gave. Any other that the store knows
   // transfers of belongs to an earlier life.
   std::unordered_set<std::string> asked_of_lanes_;
+  // Sales with lanes here that were closed before their end, and when a round first saw it.
+  std::map<model::SaleId, base::UtcMs> closed_since_;
 };
-
-// Sales that ended longer ago than this, and longer than any of their payment windows, get no lanes at start.
-inline constexpr std::int64_t lanes_kept_after_end_ms = 86'400'000;
 
 }  // namespace seckill::ops

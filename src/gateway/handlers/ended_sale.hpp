@@ -1,4 +1,4 @@
-// Sales that ended and whose lanes are no longer in memory (closed before the last restart, or long over): what a buyer
+// Sales that ended and whose lanes are no longer in memory (given back, or not built at the last start): what a buyer
 // had there is read from the store. Keeps P4: his request still gets its ticket; to everybody else the sale has ended.
 // Private to the handlers.
 #pragma once

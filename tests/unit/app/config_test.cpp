@@ -76,6 +76,7 @@ TEST(Config, TheSampleFileIsSoundAndRepeatsTheDefaults) {
   EXPECT_EQ(config->data_dir, defaults.data_dir);
   EXPECT_EQ(config->drain_delay, defaults.drain_delay);
   EXPECT_EQ(config->drain_limit, defaults.drain_limit);
+  EXPECT_EQ(config->lanes_after_end, defaults.lanes_after_end);
   for (const auto& [read, usual] :
        {std::pair{config->buyer, defaults.buyer}, std::pair{config->admin, defaults.admin}}) {
     EXPECT_EQ(read.address, usual.address);
