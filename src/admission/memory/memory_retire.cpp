@@ -26,7 +26,8 @@ base::Status MemoryAdmission::retire(const model::ItemKey& key) {
 }
 
 // Under installing_. Whoever found the item before finds its lanes closed: busy, or "send again", as for an item that
-// is not here; the next question goes to the store.
+// is not here; the next question goes to the store. Closed also because a clock that stepped back could let him take a
+// unit of it yet.
 base::Status MemoryAdmission::take_out(const model::ItemKey& key) {
   const auto refused = [&](std::string why) {
     return base::fail(base::Errc::refused, "giving back the lanes of " + key.text(), std::move(why));

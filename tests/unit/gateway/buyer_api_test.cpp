@@ -140,11 +140,13 @@ TEST(BuyerApi, FS_42_TheServerAloneDecidesTheStartAndTheEnd) {
   EXPECT_EQ(shop.buy("alice", "r2").status, 200) << "P4: a buyer with a ticket gets it also after the end";
 }
 
-TEST(BuyerApi, AnEndedSaleWithoutLanesStillKnowsItsBuyers) {
+// Every question about a sale that is over and whose lanes are gone, however they went.
+void expect_ended_sale_knows_its_buyers(void (*lose_lanes)(BuyerShop&)) {
   BuyerShop shop;
   const std::string ticket = shop.buy("alice", "r1").text("ticket");
+  EXPECT_EQ(shop.shop.end(*model::Ticket::parse(ticket), model::OrderEvent::pay), store::EndResult::done);
   shop.shop.clock.advance(std::chrono::hours{2});
-  shop.restart_without_lanes();
+  lose_lanes(shop);
   const Answer again = shop.buy("alice", "r1");
   EXPECT_EQ(again.status, 200) << again.body;
   EXPECT_EQ(again.text("ticket"), ticket);
@@ -159,6 +161,18 @@ TEST(BuyerApi, AnEndedSaleWithoutLanesStillKnowsItsBuyers) {
   ASSERT_EQ(mine.status, 200) << mine.body;
   EXPECT_EQ(std::string_view{mine.json.at("items").at(0).at("tickets").at(0).at("ticket").as_string()}, ticket);
   EXPECT_FALSE(mine.json.at("items").at(1).at("can_buy").as_bool());
+}
+
+TEST(BuyerApi, AnEndedSaleWithoutLanesStillKnowsItsBuyers) {
+  expect_ended_sale_knows_its_buyers([](BuyerShop& shop) { shop.restart_without_lanes(); });
+}
+
+TEST(BuyerApi, P4_FS_21_AnEndedSaleThatGaveItsLanesBackStillKnowsItsBuyers) {
+  expect_ended_sale_knows_its_buyers([](BuyerShop& shop) {
+    for (const char* sku : {"gizmo", "free"}) {
+      EXPECT_TRUE(shop.shop.admission().retire({*model::SaleId::parse("g1"), *model::Sku::parse(sku)}));
+    }
+  });
 }
 
 TEST(BuyerApi, AnEarlierPurchaseAboveALoweredLimitKeepsItsTicket) {
