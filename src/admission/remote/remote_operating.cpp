@@ -145,6 +145,8 @@ base::Status RemoteAdmission::retire(const model::ItemKey& key) {
   for (model::LaneIndex lane = 0; lane < item->item->lane_count; ++lane) {
     const store::LaneAuthorityRow& row = item->copy->lane(lane);
     if (row.state == store::LaneState::closed) return refused(fmt::format("lane {} waits for its rebuild", lane));
+    if (row.undrained())
+      return refused(fmt::format("intents of older generations of lane {} may be on their way", lane));
     if (row.row.stock.held > 0) return refused(fmt::format("the row of lane {} still holds units", lane));
     if (row.state == store::LaneState::store) continue;
     const auto& reading = readings[lane];
