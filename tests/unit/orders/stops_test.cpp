@@ -20,27 +20,35 @@ TEST(Stops, P6_ends_submitted_while_they_stop_are_each_answered_once_and_told_th
     shop.open();
     std::vector<model::Ticket> tickets;
     for (int i = 0; i < orders; ++i) tickets.push_back(shop.buy("u" + std::to_string(i), "r"));
+    std::atomic<bool> stopped{false};
+    std::atomic<int> submitted{0};
+    std::atomic<int> answered{0};
     std::atomic<int> done{0};
     std::atomic<int> refused{0};
-    std::atomic<int> submitted{0};
     {
       std::vector<std::jthread> crowd;
       for (int t = 0; t < 3; ++t) {
         crowd.emplace_back([&, t] {
-          for (std::size_t i = static_cast<std::size_t>(t); i < tickets.size(); i += 3) {
-            shop.ends().submit(Shop::command(tickets[i], OrderEvent::cancel), [&](base::Result<store::Ended> ended) {
-              if (ended && ended->result == EndResult::done) ++done;
-              if (!ended && ended.error().code == base::Errc::unavailable) ++refused;
-            });
+          // Before, while and after the door shuts; the last one certainly after.
+          for (std::size_t i = static_cast<std::size_t>(t), last = 0; last == 0; i += 3) {
+            while (shop.ends().waiting() > 100) std::this_thread::yield();
+            last = stopped ? 1 : 0;
             ++submitted;
+            shop.ends().submit(Shop::command(tickets[i % orders], OrderEvent::cancel),
+                               [&](base::Result<store::Ended> ended) {
+                                 if (ended && ended->result == EndResult::done) ++done;
+                                 if (!ended && ended.error().code == base::Errc::unavailable) ++refused;
+                                 ++answered;
+                               });
           }
         });
       }
-      while (submitted < orders / 4) std::this_thread::yield();
+      while (done < orders / 4) std::this_thread::yield();
       shop.ends().stop();
-      EXPECT_TRUE(shop.ends().waiting() == 0 || submitted < orders) << "what waited when it stopped was answered";
+      stopped = true;
     }
-    EXPECT_EQ(done + refused, orders);
+    EXPECT_EQ(answered, submitted);
+    EXPECT_GE(refused, 3);
     EXPECT_EQ(shop.ends().waiting(), 0U);
     EXPECT_EQ(shop.stock().available, done) << "exactly what was said to be cancelled is on sale again";
     shop.restart();
@@ -49,29 +57,24 @@ TEST(Stops, P6_ends_submitted_while_they_stop_are_each_answered_once_and_told_th
 }
 
 TEST(Stops, P6_deadlines_that_stop_in_the_middle_of_a_sweep_leave_every_ticket_to_the_next) {
-  constexpr int orders = 300;
+  constexpr int orders = 700;
   Shop shop{{.total = orders}};
   shop.open();
   for (int i = 0; i < orders; ++i) shop.buy("u" + std::to_string(i), "r");
   shop.clock.advance(std::chrono::milliseconds{60'001});
   {
-    // The sweeping thread, two who sweep by hand, and one who reads what is counted.
-    std::atomic<bool> over{false};
-    std::jthread reader{[&] {
-      while (!over) {
-        EXPECT_LE(shop.deadlines().counters().in_flight, static_cast<std::uint64_t>(orders));
-        EXPECT_GE(shop.deadlines().counters().oldest_overdue_ms, 0);
-        std::this_thread::yield();
-      }
-    }};
+    // Beside the thread that is stopped, one who sweeps by hand until half of them have ended.
     std::jthread other{[&] {
-      for (int i = 0; i < 3; ++i) (void)shop.deadlines().sweep();
+      while (shop.deadlines().counters().expired < orders / 2) (void)shop.deadlines().sweep();
     }};
     shop.deadlines().start();
-    while (shop.deadlines().counters().submitted == 0) std::this_thread::yield();
+    while (shop.deadlines().counters().expired == 0) {
+      EXPECT_LE(shop.deadlines().counters().in_flight, static_cast<std::uint64_t>(orders));
+      EXPECT_GE(shop.deadlines().counters().oldest_overdue_ms, 0);
+      std::this_thread::yield();
+    }
     shop.deadlines().stop();
     shop.deadlines().stop();
-    over = true;
   }
   shop.expire_all();
   EXPECT_EQ(shop.deadlines().counters().expired, static_cast<std::uint64_t>(orders)) << "each ended once";
