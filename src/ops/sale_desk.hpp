@@ -41,7 +41,7 @@ class SaleDesk {
 
   // Borrows store, admission and clock for its whole life. `lanes_kept_ms`: see lanes_kept_after_end_ms.
   SaleDesk(store::Store& store, admission::Admission& admission, const base::Clock& clock, SaleChanged changed,
-           std::int64_t lanes_kept_ms);
+           std::int64_t lanes_kept_ms = lanes_kept_after_end_ms);
 
   // Each change returns the sale as it is now. `actor` is who asked, for the audit row.
   // Adds ticket key and creation time. already_exists.
