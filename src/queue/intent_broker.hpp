@@ -35,7 +35,7 @@ class IntentPublisher {
   // False while the broker refuses or cannot be reached: callers answer busy before they take anything.
   [[nodiscard]] virtual bool accepting() const noexcept = 0;
   // Answers once everything confirmed in the partition before now has been acknowledged by its consumer (the rebuild's
-  // barrier), or Errc::timeout after `longest`. Blocks.
+  // barrier), or Errc::timeout after `longest`. What retry_later() put off before now counts. Blocks.
   virtual base::Status barrier(Partition partition, std::chrono::milliseconds longest) = 0;
 };
 

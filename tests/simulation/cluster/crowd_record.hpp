@@ -1,7 +1,9 @@
 // The naive oracle of the cluster world: what buyers were told, and what must follow from it. It knows the promises and
 // nothing of how they are kept.
 //
-//   P4  a request that was acknowledged keeps its ticket: repeats are replayed or busy, other content is refused
+//   P4  a request that was acknowledged keeps its ticket: repeats are replayed or busy, other content is refused (what
+//       rebuild-keeps-what-the-lane-knows leaves open, in undrained lanes and while the store decides, is not excused
+//       here: no seed has met it)
 //   P5  an acknowledged ticket has a row once everything has come to rest
 //   P8  sold_out is said only when, within the last second, no such quantity was free in the lanes
 #pragma once
