@@ -69,19 +69,23 @@ struct Deadlines::Impl {
   const std::chrono::milliseconds every;
   base::Threads& threads;
   const std::shared_ptr<InFlight> flight = std::make_shared<InFlight>(threads);
-  std::mutex sweeping;         // one sweep at a time; guards the two below
+  std::mutex sweeping;         // one sweep at a time; guards the one below
   bool store_failing = false;  // said once
-  bool full_page = false;
   std::unique_ptr<base::Thread> thread;
 
+  // What one sweep found; returned, not kept: others may sweep meanwhile.
+  struct Swept {
+    std::size_t submitted = 0;
+    bool full_page = false;
+  };
   void run();
-  std::size_t sweep();
+  Swept sweep();
   void measure_lag(const model::Ticket& oldest, base::UtcMs now);
 };
 
 void Deadlines::Impl::run() {
   for (;;) {
-    sweep();
+    const bool full_page = sweep().full_page;
     std::unique_lock lock{flight->mutex};
     const auto stop = [this] { return flight->stopping; };
     if (full_page) {
@@ -94,32 +98,30 @@ void Deadlines::Impl::run() {
   }
 }
 
-std::size_t Deadlines::Impl::sweep() {
+Deadlines::Impl::Swept Deadlines::Impl::sweep() {
   const std::lock_guard one_at_a_time{sweeping};
   auto& counters = flight->counters;
   flight->begin_sweep();
   const auto now = clock.now_utc();
   const auto due = store.due_tickets(now, static_cast<std::int64_t>(page));
   counters.sweeps.fetch_add(1, std::memory_order_relaxed);
-  full_page = false;
   if (!due) {
     counters.store_errors.fetch_add(1, std::memory_order_relaxed);
     if (!store_failing) base::log::warn("deadlines: the sweep fails and is tried again: {}", due.error().text());
     store_failing = true;
-    return 0;
+    return {};
   }
   if (store_failing) base::log::info("deadlines: the sweep works again");
   store_failing = false;
-  full_page = due->size() >= page;
   if (due->empty()) {
     counters.oldest_overdue_ms = 0;
-    return 0;
+    return {};
   }
   measure_lag(due->front(), now);
-  std::size_t submitted = 0;
+  Swept swept{.submitted = 0, .full_page = due->size() >= page};
   for (const auto& ticket : *due) {
     if (!flight->enter(ticket)) continue;
-    ++submitted;
+    ++swept.submitted;
     counters.submitted.fetch_add(1, std::memory_order_relaxed);
     store::EndCommand command;
     command.ticket = ticket;
@@ -127,7 +129,7 @@ std::size_t Deadlines::Impl::sweep() {
     ends.submit(std::move(command),
                 [shared = flight, ticket](const base::Result<store::Ended>& ended) { shared->leave(ticket, ended); });
   }
-  return submitted;
+  return swept;
 }
 
 // One read a sweep, and only while something is overdue.
@@ -157,7 +159,7 @@ void Deadlines::stop() {
   if (const auto thread = std::exchange(impl_->thread, nullptr)) thread->join();
 }
 
-std::size_t Deadlines::sweep() { return impl_->sweep(); }
+std::size_t Deadlines::sweep() { return impl_->sweep().submitted; }
 
 const DeadlineCounters& Deadlines::counters() const noexcept { return impl_->flight->counters; }
 
