@@ -268,6 +268,12 @@ base::Result<LaneOutcome> Rebuild::attempt(const Lane& lane, LeaderToken token, 
   } else {
     publish(key.lane, taken);
   }
+  if (lane.task->to == LaneState::lane) {
+    if (auto finished = finish_outgoing(key); !finished) {
+      base::log::info("rebuild: {} waits: {}", name_of(key), finished.error().text());
+      return LaneOutcome::waits;
+    }
+  }
   if (!still_leads()) return LaneOutcome::fenced;
   closed_at_.erase(key);  // from here on it may be open
   if (auto opened = open_in_store(lane, plan.generation, token); !opened) {

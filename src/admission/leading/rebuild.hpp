@@ -142,6 +142,7 @@ class Rebuild {
   void publish(model::LaneIndex lane, const TakenOver& taken);
   [[nodiscard]] base::Status install(const Lane& lane, const InstallPlan& plan, std::span<const InstallTicket> tickets,
                                      const StillLeads& still_leads);
+  [[nodiscard]] base::Status finish_outgoing(const LaneKey& key);
   [[nodiscard]] base::Status open_in_store(const Lane& lane, model::Generation generation, LeaderToken token);
   [[nodiscard]] base::Status check_opened(const Lane& lane, const InstallPlan& plan);
 

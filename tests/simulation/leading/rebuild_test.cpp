@@ -256,6 +256,32 @@ TEST(Rebuild, ARowWhoseTicketsDoNotAddUpIsNotOpened) {
   EXPECT_EQ(world.row(1 - mine.lane).state, LaneState::lane);
 }
 
+// Its debit's record goes with the old lane: nobody else would know that units are on their way.
+TEST(Rebuild, P8_WhatLeftALaneHasArrivedBeforeItOpensAgain) {
+  LeadingWorld world;
+  world.open();
+  const auto generation = [&](model::LaneIndex lane) { return world.row(lane).row.generation; };
+  const admission::LaneTransferRecord record{
+      .id = "t1", .debit = true, .units = 3, .other = 0, .other_generation = generation(0), .at = 0};
+  const LaneKey from{world.item, 1};
+  const auto taken =
+      world.call<admission::LaneDebit>(&SimLanesClient::debit, from, world.server_in_row(1), generation(1), record);
+  ASSERT_EQ(taken->units, 3);
+  ASSERT_EQ(*world.database.commit_transfer({.id = "t1",
+                                             .item = world.item,
+                                             .from = 1,
+                                             .to = 0,
+                                             .units = 3,
+                                             .from_generation = generation(1),
+                                             .to_generation = generation(0)}),
+            store::TransferResult::done);
+  ASSERT_TRUE(world.lanes.evict(from));
+  world.run(1ms);
+  ASSERT_TRUE(world.run_until_open());
+  EXPECT_EQ(world.lanes.lane({world.item, 0})->stock, world.row(0).row.stock);
+  EXPECT_EQ(world.broken(true), "");
+}
+
 TEST(Rebuild, TermsEditedWhileTheLaneWasClosedAreInstalled) {
   LeadingWorld world;
   world.open();
