@@ -103,6 +103,22 @@ TEST_P(AdmissionInstall, rows_that_contradict_each_other_are_refused_with_a_sent
   }
 }
 
+// The failure of an intent whose units could not be believed.
+TEST_P(AdmissionInstall, a_failed_ticket_may_have_no_units_and_a_live_one_must) {
+  for (const bool ended : {true, false}) {
+    World world{GetParam(), {.total = 64, .lanes = 8}};
+    (void)world.ask("u1", "r");
+    world.store.spoil(world.item(), [&](DeviceStore::ItemRows& rows) {
+      auto& order = rows.orders.begin()->second;
+      order.units = 0;
+      if (ended) order.state = model::OrderState::failed;
+      for (auto& lane : rows.stock.lanes) lane.stock.available += std::exchange(lane.stock.held, 0);
+    });
+    const std::unique_ptr<Engine> fresh = world.another();
+    EXPECT_EQ(fresh->admission().install(world.sale, world.sale.items[0], world.store).has_value(), ended);
+  }
+}
+
 TEST_P(AdmissionInstall, an_item_that_is_not_preloaded_is_refused) {
   World world{GetParam()};
   world.store.spoil(world.item(), [](DeviceStore::ItemRows& rows) { rows.stock.lanes.clear(); });

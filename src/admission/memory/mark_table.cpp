@@ -63,7 +63,7 @@ Place MarkTable::allocate(std::size_t bytes) {
 TicketRecord& MarkTable::add(MarkRecord* mark, std::string_view buyer, std::uint64_t hash,
                              const PackedRequestId& request_id, const model::Ticket& ticket, std::uint64_t digest,
                              std::int64_t units) {
-  SECKILL_ASSERT(units >= 1 && units <= base::limits::limit_max, "P3: a ticket's units are within any limit");
+  SECKILL_ASSERT(units >= 0 && units <= base::limits::limit_max, "P3: a ticket's units are within any limit");
   // The mark's record comes before its first ticket, so that a repeat finds both in neighbouring cache lines.
   Place mark_place = 0;
   if (mark == nullptr) {

@@ -93,6 +93,12 @@ void ClusterWorld::come_to_rest() {
           calm_since = Time::max();
           return false;
         }
+        // So may admission by database.
+        if (item_row().wanted != store::LaneState::lane) {
+          (void)database_.want_state(item_, store::LaneState::lane, {});
+          calm_since = Time::max();
+          return false;
+        }
         why = unrest();
         if (!why.empty()) {
           calm_since = Time::max();
