@@ -33,6 +33,7 @@ TEST(SalesOver, FS_21_LanesGoWhenTheLongestWindowAndTheDelayHavePassed) {
   shop.make_sale("a");
   ASSERT_EQ(shop.api->desk().installed().size(), 2u) << "this sale, and the shop's own with a shorter window";
   EXPECT_EQ(shop.shop.end(bought(shop, "a", "b1"), model::OrderEvent::pay), store::EndResult::done);
+  shop.shop.settle();
   shop.shop.clock.advance(hours{1} + pay_window + seconds{60});
   EXPECT_EQ(installed_after_a_round(shop), 1u) << "not a moment too early";
   shop.shop.clock.advance(milliseconds{1});
