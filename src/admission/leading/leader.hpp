@@ -1,17 +1,19 @@
 // The leader's look: each second, while this node leads, every item it is given is compared with its lanes, and the
 // lanes that are not as they should be are rebuilt together (rebuild.hpp).
 //
+// clang-format off
 //   store's row                   | lane                             | the look
-//   ------------------------------|----------------------------------|-------------------------------------------
+//   ------------------------------|----------------------------------|-------------------------------------------------
 //   closed                        | any                              | rebuild
 //   other state than `wanted`     | any                              | rebuild to it (mode switch, DESIGN §4.6)
 //   lane, never installed         | none                             | rebuild: how a preload reaches the lanes
-//   lane g                        | open g on the row's server       | as it should be; undrained: are older intents
-//   gone? lane g                        | missing, closed, other than g    | rebuild (flush, eviction, an old leader's
-//   close) lane g                        | server has another identity      | rebuild (restart, failover) lane g | no
-//   answer                        | nothing: unknown is not lost; nodes answer busy store                         | not
-//   asked                        | as it should be any but closed, wanted closed | any                              |
-//   close and leave it: a person decides (P1)
+//   lane g                        | open g on the row's server       | as it should be; undrained: are older intents gone?
+//   lane g                        | missing, closed, other than g    | rebuild (flush, eviction, an old leader's close)
+//   lane g                        | server has another identity      | rebuild (restart, failover)
+//   lane g                        | no answer                        | nothing: unknown is not lost; nodes answer busy
+//   store                         | not asked                        | as it should be
+//   any but closed, wanted closed | any                              | close and leave it: a person decides (P1)
+// clang-format on
 //
 // A look and the rounds it starts are one thread's: while a round waits, what breaks meanwhile waits for the next look
 // (nodes find it and report_lane() closes it in the store at once).

@@ -2,30 +2,33 @@
 //
 // Life of one admit() on a lane in state `lane`:
 //
-//   where it is        what happens                                     to
-//   -----------------  ----------------------------------------------- ------------------------------------------------
-//   entering           stopping, item unknown, copy old, lane closed,   answered busy: nothing was taken
-//                      overfull, no place in the relay, line full
-//   in the lane's line a call is under way; goes with the next (≤ 64)   asked; copy old by then: answered busy
-//   asked              not executed (unavailable), closed, stale,       answered busy; a stale copy is read again
-//                      foreign
-//                      unknown (timeout)                                answered busy with the ticket: it may exist
-//                      not_started, ended, paused, request_conflict     answered so
-//                      ended, paused, limit_reached of an undrained     answered busy: he may have a ticket of an older
-//                      lane                                             generation that it does not know yet (P4)
-//                      limit_reached, all own tickets published         answered, naming them
-//                      limit_reached, some are not                      those are published; answered when all are
-//                      durable replay, ticket published or ended                answered replayed replay, not published
-//                      published again, waits like the first admit                                            waits for
-//                      its intent to be durable short of stock, sold-out lease covers it         answered sold_out
-//                      short of stock                                   waits for a steal (steal_desk.hpp)
-//   waits for a steal  units arrived                                    asked again, at most tries_max times, else busy
-//                      two equal readings                               answered sold_out
-//                      50 ms passed, a lane unknown, store down         answered busy: nothing was taken
-//   waits for durable  broker confirmed, or the row is in the store     answered admitted (replayed, limit_reached)
-//                      broker slow, refused or lost                     replicas are asked; all have it: answered
-//                      neither                                          answered busy with the ticket
-//   anywhere           deadline (1 s)                                   answered busy, with the ticket if it may exist
+// clang-format off
+//   where it is        | what happens                                    | to
+//   -------------------|-------------------------------------------------|-----------------------------------------------
+//   entering           | stopping, item unknown, copy old, lane closed,  | answered busy: nothing was taken
+//                      | overfull, no place in the relay, line full      |
+//   in the lane's line | a call is under way; goes with the next (≤ 64)  | asked; copy old by then: answered busy
+//   asked              | not executed (unavailable), closed, stale,      | answered busy; a stale copy is read again
+//                      | foreign                                         |
+//                      | unknown (timeout)                               | answered busy with the ticket: it may exist
+//                      | not_started, ended, paused, request_conflict    | answered so
+//                      | ended, paused, limit_reached of an undrained    | answered busy: he may have a ticket of an older
+//                      | lane                                            | generation that it does not know yet (P4)
+//                      | limit_reached, all own tickets published        | answered, naming them
+//                      | limit_reached, some are not                     | those are published; answered when all are durable
+//                      | replay, ticket published or ended               | answered replayed
+//                      | replay, not published                           | published again, waits like the first
+//                      | admit                                           | waits for its intent to be durable
+//                      | short of stock, sold-out lease covers it        | answered sold_out
+//                      | short of stock                                  | waits for a steal (steal_desk.hpp)
+//   waits for a steal  | units arrived                                   | asked again, at most tries_max times, else busy
+//                      | two equal readings                              | answered sold_out
+//                      | 50 ms passed, a lane unknown, store down        | answered busy: nothing was taken
+//   waits for durable  | broker confirmed, or the row is in the store    | answered admitted (replayed, limit_reached)
+//                      | broker slow, refused or lost                    | replicas are asked; all have it: answered
+//                      | neither                                         | answered busy with the ticket
+//   anywhere           | deadline (1 s)                                  | answered busy, with the ticket if it may exist
+// clang-format on
 //
 // Nothing in this table releases a unit: what was admitted stays held until its intent's fate is known (P5, DESIGN
 // §4.1.5). Same request, same ticket (P4): the ticket is derived, and the lane judges a known request first.

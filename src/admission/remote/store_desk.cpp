@@ -86,8 +86,11 @@ void StoreDesk::serve(const CallPtr& call) {
   const model::ItemTerms& terms = copy->terms;
   switch (model::phase_at(terms.state, terms.starts_at, terms.ends_at, ports_.clock.now_utc())) {
     case model::Phase::not_started: return call->answer(model::PurchaseAnswer::not_started);
-    case model::Phase::ended: return call->answer(model::PurchaseAnswer::ended);
-    case model::Phase::paused: return call->answer(model::PurchaseAnswer::paused);
+    case model::Phase::ended:
+    case model::Phase::paused:
+      // He may have been told "queued, undecided" before, and his intent still wait for its landing: nobody here can
+      // know, so he is delayed and not denied (P4). So is everybody else, for as long as the mode lasts.
+      return call->answer_busy();
     case model::Phase::open: break;
   }
   if (request.units < 1 || request.units > terms.limit) return call->answer(model::PurchaseAnswer::limit_reached);

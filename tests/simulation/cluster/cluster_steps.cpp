@@ -97,8 +97,13 @@ void ClusterWorld::buy(const BuyersRequest& request) {
                                  request.units, model::name(reply.answer)));
         const model::LaneIndex lane = model::lane_of(request.buyer.view(), plan_.lanes);
         const bool undecided = item_row().lanes.at(lane).state == store::LaneState::store;
-        kernel_.after(
-            net(), [this, request, undecided, reply = std::move(reply)] { record_.told(request, reply, undecided); });
+        kernel_.after(net(), [this, request, lane, undecided, reply = std::move(reply)] {
+          record_.told(request, reply, undecided);
+          // Its replicas may have said yes just before they were destroyed.
+          const ShardIndex shard = lanes_.shard_of({.item = item_, .lane = lane});
+          const auto destroyed = destroyed_at_.find(shard);
+          if (destroyed != destroyed_at_.end() && kernel_.now() - destroyed->second < 2s) excuse_replicas_only(shard);
+        });
       });
     });
   });
@@ -240,8 +245,12 @@ void ClusterWorld::excuse_replicas_only(ShardIndex shard) {
 void ClusterWorld::lanes_fault(const ClusterStep& step) {
   const ShardIndex shard = step.a % lanes_.shards();
   const admission::LaneKey lane{.item = item_, .lane = step.a % plan_.lanes};
-  if (step.kind == StepKind::flush || step.kind == StepKind::roll_back) excuse_replicas_only(shard);
-  if (step.kind == StepKind::evict) excuse_replicas_only(lanes_.shard_of(lane));
+  const bool evicts = step.kind == StepKind::evict;
+  if (evicts || step.kind == StepKind::flush || step.kind == StepKind::roll_back) {
+    const ShardIndex hit = evicts ? lanes_.shard_of(lane) : shard;
+    destroyed_at_[hit] = kernel_.now();
+    excuse_replicas_only(hit);
+  }
   // What does not fit the shard's present state does nothing.
   if (step.kind == StepKind::fail_over) lanes_.fail_over(shard);
   if (step.kind == StepKind::split_brain) lanes_.partition_old_master(shard, ms(step.b), step.a % 2 == 0);

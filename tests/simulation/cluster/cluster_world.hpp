@@ -102,8 +102,9 @@ class ClusterWorld {
   model::ItemKey item_;
   std::vector<std::unique_ptr<Host>> hosts_;
   std::uint64_t requests_ = 0;
-  std::uint64_t next_change_ = 1;  // names of stock changes
-  std::int64_t limit_max_ = 0;     // the highest that was ever in force (P3)
+  std::uint64_t next_change_ = 1;            // names of stock changes
+  std::map<ShardIndex, Time> destroyed_at_;  // when a shard last lost what master and replica held
+  std::int64_t limit_max_ = 0;               // the highest that was ever in force (P3)
   bool broker_lost_content_ = false;
   bool resting_ = false;
   std::uint64_t watched_ = 0;
