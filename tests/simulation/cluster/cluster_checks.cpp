@@ -8,7 +8,9 @@ namespace seckill::sim {
 namespace {
 
 constexpr Time rest_longest = 240s;
-constexpr std::uint64_t watch_lanes_every = 16;  // events
+constexpr std::uint64_t watch_lanes_every = 16;    // events
+constexpr std::uint64_t identities_every = 1'024;  // events
+constexpr std::int64_t identities_grace_ms = 3'600'000;
 
 }  // namespace
 
@@ -23,6 +25,8 @@ bool ClusterWorld::is_current(const store::LaneAuthorityRow& row) const {
 
 void ClusterWorld::watch() {
   if (++watched_ % watch_lanes_every == 0) watch_lanes();
+  // A mark may wait for its row as long as the faults last; everything else agrees at every instant.
+  if (watched_ % identities_every == 0) check_identities("in flight", identities_grace_ms);
 }
 
 void ClusterWorld::watch_lanes() {
@@ -143,6 +147,20 @@ std::string ClusterWorld::unrest() {
   return {};
 }
 
+// Reconcile's own check, of both sides as they are now. `grace_ms`: how long a mark may be without its row.
+void ClusterWorld::check_identities(std::string_view when, std::int64_t grace_ms) {
+  reconcile::ItemPicture picture{
+      .item = item_, .store = store_picture(tables_, item_), .lanes = {}, .now = kernel_.utc(), .grace_ms = grace_ms};
+  for (const store::LaneAuthorityRow& row : item_row().lanes) {
+    const admission::steps::LaneState* lane = lanes_.lane({.item = item_, .lane = row.row.lane});
+    const bool rules = is_current(row) && row.state == store::LaneState::lane;
+    if (lane != nullptr) picture.lanes.push_back(lane_picture(*lane, rules));
+  }
+  for (const reconcile::Difference& one : reconcile::differences(picture)) {
+    record_.broken(fmt::format("P2: {}: {}", when, one.text));
+  }
+}
+
 void ClusterWorld::check_at_rest() {
   for (const auto& [ticket, one] : record_.acknowledged()) {
     if (tables_.find(ticket) == nullptr && !one.excused) {
@@ -150,15 +168,7 @@ void ClusterWorld::check_at_rest() {
           fmt::format("P5: ticket {} of {} was acknowledged and has no row", ticket.str(), one.request.buyer.view()));
     }
   }
-  reconcile::ItemPicture picture{
-      .item = item_, .store = store_picture(tables_, item_), .lanes = {}, .now = kernel_.utc(), .grace_ms = 0};
-  for (const store::LaneAuthorityRow& row : item_row().lanes) {
-    const admission::steps::LaneState* lane = lanes_.lane({.item = item_, .lane = row.row.lane});
-    if (lane != nullptr) picture.lanes.push_back(lane_picture(*lane, is_current(row)));
-  }
-  for (const reconcile::Difference& one : reconcile::differences(picture)) {
-    record_.broken(fmt::format("P2: at rest {}", one.text));
-  }
+  check_identities("at rest", 0);
   const ItemRow& row = item_row();
   std::int64_t units = row.pool;
   for (const store::LaneAuthorityRow& lane : row.lanes) units += lane.row.stock.total();

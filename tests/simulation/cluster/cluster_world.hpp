@@ -82,6 +82,7 @@ class ClusterWorld {
   void tell_lane(const store::LaneAuthorityRow& row, const admission::steps::LaneState& lane);
   void come_to_rest();
   [[nodiscard]] std::string unrest();
+  void check_identities(std::string_view when, std::int64_t grace_ms);
   void check_at_rest();
   void sell_the_rest();
   [[nodiscard]] const ItemRow& item_row() const;
