@@ -157,7 +157,12 @@ void ClusterWorld::operate(std::string what, std::function<bool(Host&)> work) {
   host->operator_tasks.push_back(
       host->node->threads().start("operator", [this, host, what = std::move(what), work = std::move(work)] {
         for (int i = 0; i < operator_tries_max && !resting_; ++i) {
-          if (work(*host)) return kernel_.note("operator: done: " + what);
+          // A desk is one thread's: its node's change worker takes one thing after the other.
+          while (host->at_desk) host->node->threads().sleep_for(10ms);
+          host->at_desk = true;
+          const bool done = work(*host);
+          host->at_desk = false;
+          if (done) return kernel_.note("operator: done: " + what);
           host->node->threads().sleep_for(500ms);
         }
         kernel_.note("operator: gives up: " + what);

@@ -102,6 +102,7 @@ void ClusterWorld::start(Host& host) {
     host.desk = std::make_unique<ops::SaleDesk>(host.life->store(), host.life->admission(), host.node->clock(),
                                                 [](const model::SaleId&) {});
   }
+  host.at_desk = false;
   host.life->start();
 }
 

@@ -48,6 +48,7 @@ class ClusterWorld {
     std::vector<queue::Partition> own;
     std::unique_ptr<NodeLife> life;
     std::unique_ptr<ops::SaleDesk> desk;                        // api
+    bool at_desk = false;                                       // somebody is
     std::vector<std::unique_ptr<base::Thread>> operator_tasks;  // of this life
   };
 
