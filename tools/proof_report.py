@@ -92,10 +92,12 @@ def simulator() -> list[str]:
     lines = ["## Simulator", ""]
     if not found:
         return [*lines, "No recorded run yet."]
-    lines += ["| world | seeds | violations | virtual hours | purchases |", "|---|---|---|---|---|"]
+    lines += ["| world | seeds | violations | virtual hours | purchases | `simulated_purchases_per_s`, last run |",
+              "|---|---|---|---|---|---|"]
     for world, total in sorted(found.get("worlds", {}).items()):
         lines.append(f"| {world} | {total.get('seeds', 0):,} | {total.get('violations', 0)} | "
-                     f"{total.get('virtual_hours', 0):,.0f} | {total.get('purchases', 0):,} |")
+                     f"{total.get('virtual_hours', 0):,.0f} | {total.get('purchases', 0):,} | "
+                     f"{total.get('purchases_per_s', 0):,.0f} |")
     totals = found.get("worlds", {}).values()
     lines += ["", f"`seeds_total` {sum(t.get('seeds', 0) for t in totals):,} · `virtual_hours_total` "
                   f"{sum(t.get('virtual_hours', 0) for t in totals):,.0f}, last run {found.get('date', 'unknown')}."]

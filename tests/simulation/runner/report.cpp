@@ -71,6 +71,9 @@ bool add_to_record(const std::string& path, const World& world, const Totals& to
   own["violations"] = static_cast<std::uint64_t>(sum("violations", static_cast<double>(totals.violations)));
   own["virtual_hours"] = std::round(sum("virtual_hours", hours(totals.virtual_time)) * 100) / 100;
   own["purchases"] = static_cast<std::uint64_t>(sum("purchases", static_cast<double>(totals.purchases)));
+  // Of this run: how fast it is says something of one machine, not of all runs together.
+  const double wall_s = std::chrono::duration<double>{totals.wall_time}.count();
+  own["purchases_per_s"] = wall_s > 0 ? std::round(static_cast<double>(totals.purchases) / wall_s) : 0;
   own["date"] = today();
   record["date"] = today();
   return write(path, boost::json::serialize(record));
