@@ -93,7 +93,10 @@ void StoreDesk::serve(const CallPtr& call) {
       return call->answer_busy();
     case model::Phase::open: break;
   }
-  if (request.units < 1 || request.units > terms.limit) return call->answer(model::PurchaseAnswer::limit_reached);
+  if (request.units < 1) return call->answer(model::PurchaseAnswer::limit_reached);
+  // As above: other content under a request id that is queued and undecided, or a limit lowered since, is no reason to
+  // deny. What was always too much the gateway has refused already.
+  if (request.units > terms.limit) return call->answer_busy();
   if (!within_rate()) return call->answer_busy();
   publish(call, *copy);
 }
