@@ -87,6 +87,9 @@ struct RebuiltLane {
   std::vector<TicketRow> tickets;  // every ticket of the lane: live and parked ones hold, ended ones are remembered
 };
 
+// An engine whose lanes live in other processes also does two things in Store's methods, because nobody else tells the
+// lanes: land() queues a post in the outbox for an order that is paid as it lands, and pool_to_lanes() leaves its rows
+// `open` until their credit, so that whoever finds one finishes it.
 class LaneAuthority {
  public:
   virtual ~LaneAuthority() = default;
