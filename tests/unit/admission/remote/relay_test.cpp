@@ -241,6 +241,16 @@ TEST(RemoteByDatabase, P4_an_undecided_intent_is_published_and_the_row_answers_t
   EXPECT_TRUE(world.broker.published.empty());
 }
 
+TEST(RemoteByDatabase, P4_who_may_be_queued_and_undecided_is_delayed_and_not_denied) {
+  ByDatabase world;
+  ASSERT_EQ(world.buy(world.request(world.buyer(0), 1)).answer, PurchaseAnswer::admitted);
+  EXPECT_EQ(world.buy(world.request(world.buyer(0), 900)).answer, PurchaseAnswer::busy) << "other content, too much";
+  ASSERT_TRUE(
+      world.database.set_sale_state(world.item.sale, model::SaleState::preloaded, model::SaleState::paused, {}));
+  world.pass(1'500ms);
+  EXPECT_EQ(world.buy(world.request(world.buyer(0), 1)).answer, PurchaseAnswer::busy) << "paused";
+}
+
 TEST(RemoteByDatabase, a_loser_is_told_by_his_failed_row) {
   ByDatabase world;
   ASSERT_EQ(world.buy(world.request(world.buyer(0), 3)).answer, PurchaseAnswer::admitted);
