@@ -12,6 +12,9 @@ pkg_check_modules(CJOSE REQUIRED IMPORTED_TARGET cjose)
 pkg_check_modules(JANSSON REQUIRED IMPORTED_TARGET jansson)
 pkg_check_modules(CURL REQUIRED IMPORTED_TARGET libcurl)
 pkg_check_modules(XXHASH REQUIRED IMPORTED_TARGET libxxhash)
+pkg_check_modules(HIREDIS REQUIRED IMPORTED_TARGET hiredis)
+pkg_check_modules(LIBRABBITMQ REQUIRED IMPORTED_TARGET librabbitmq)
+pkg_check_modules(LIBMARIADB REQUIRED IMPORTED_TARGET libmariadb)
 find_package(prometheus-cpp CONFIG REQUIRED)
 
 # Asio: callbacks only, no deprecated names; Boost headers count as system headers, so our warnings are ours.

@@ -15,6 +15,7 @@
 #include "base/result.hpp"
 #include "store/lane_authority.hpp"
 #include "store/store.hpp"
+#include "store/switch_board.hpp"
 
 namespace seckill::store::mysql {
 
@@ -45,7 +46,7 @@ struct MysqlCounters {
   std::uint64_t pool_waits = 0;   // callers that had to wait
 };
 
-class MysqlStore : public Store, public LaneAuthority {
+class MysqlStore : public Store, public LaneAuthority, public SwitchBoard {
  public:
   [[nodiscard]] virtual MysqlCounters counters() const noexcept = 0;
 };
