@@ -28,6 +28,8 @@ struct ConnectConfig {
   std::string database;
   std::chrono::milliseconds connect_longest{2'000};
   std::chrono::milliseconds call_longest{10'000};
+  bool matched_rows =
+      false;  // count rows that an UPDATE matched, not those it changed: for proofs that we need neither
 };
 
 // One bound value: NULL, integer, or bytes (text and binary alike; borrowed until the call returns).

@@ -1,5 +1,6 @@
 // The store of cluster mode on MariaDB or MySQL: Store and LaneAuthority over small pools of connections. See
-// store/store.hpp and store/lane_authority.hpp for what each method does; migrations/mysql_migrations.cpp for the tables.
+// store/store.hpp and store/lane_authority.hpp for what each method does; migrations/mysql_migrations.cpp for the
+// tables.
 //
 // Every statement that decides something does so by rows that it changes (never by rows that it matched, FS-59); each
 // transaction locks stock rows first, lanes ascending. Deadlock and lock wait roll the whole transaction back and it is
@@ -36,6 +37,8 @@ struct MysqlConfig {
   std::chrono::milliseconds call_longest{10'000};  // socket reads and writes; passed: the connection is closed
   std::chrono::seconds lock_wait{2};
   int attempts = 5;  // of a transaction that was rolled back by deadlock or lock wait
+  bool matched_rows =
+      false;  // as drivers::mariadb::ConnectConfig: a proxy may turn it on, and nothing may depend on it
 };
 
 // What the pools have done. Any thread, each value by itself.
