@@ -1,11 +1,11 @@
 # The front door. `make` prints what there is; README.md shows the way in.
 # Variables: YES=1 no questions · JOBS=n parallel compiles · SETUP=skip use what is installed · ARGS="…" passed to the program
-#            DEMO_EXIT=1 BUYERS=n UNITS=n SALE=file for `make demo`
+#            DEMO_EXIT=1 BUYERS=n UNITS=n SALE=file for `make demo` and `make cluster-demo` · RABBIT=3 for `make cluster`
 SHELL := /bin/sh
 .SHELLFLAGS := -eu -c
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-web demo run test check bench format tsan mutants fuzz clean proof proof-report simulate
+.PHONY: help setup setup-web setup-cluster cluster cluster-demo cluster-down test-cluster demo run test check bench format tsan mutants fuzz clean proof proof-report simulate
 
 ARGS ?=
 # Debian's own interpreter where there is one: the packages of tools/packages/ belong to it.
@@ -16,9 +16,12 @@ SETUP_QUIETLY = [ "$${SETUP:-}" = skip ] || QUIET=1 tools/setup.sh
 DEMO_FLAGS = $(if $(BUYERS),--buyers $(BUYERS)) $(if $(UNITS),--units $(UNITS)) $(if $(SALE),--sale '$(SALE)') \
              $(if $(PORT),--port $(PORT)) $(if $(ADMIN_PORT),--admin-port $(ADMIN_PORT))
 
+CLUSTER_FOLDER ?= build/cluster
+CLUSTER = $(PYTHON) tools/cluster/cluster.py
+
 help: ## print this
 	@printf 'make …\n'
-	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  \1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
+	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
 	@printf 'Variables: YES=1  JOBS=n  SETUP=skip  ARGS="…"  and for demo: DEMO_EXIT=1  BUYERS=n  UNITS=n  SALE=examples/…\n'
 
 demo: ## build and watch a flash sale sell exactly its stock; Ctrl-C ends it
@@ -31,8 +34,24 @@ run: ## build and serve with demo logins: seckill serve --demo
 	@tools/build.sh release seckill
 	@exec build/release/seckill serve --demo $(ARGS)
 
-test: ## every test with sanitizers, then style, models and black-box tests; ends with "N passed, N failed"
-	@$(SETUP_QUIETLY) build test proof
+cluster: ## Redis Cluster, RabbitMQ, MariaDB, nginx, 2 api and 2 worker nodes on free loopback ports; RABBIT=3
+	@$(SETUP_QUIETLY) build cluster
+	@tools/build.sh release seckill
+	@exec $(CLUSTER) up --folder '$(CLUSTER_FOLDER)' --binary build/release/seckill $(if $(RABBIT),--rabbit $(RABBIT)) $(ARGS)
+
+cluster-demo: ## a crowd buys at the running cluster, then a verdict for each promise
+	@exec $(CLUSTER) demo --folder '$(CLUSTER_FOLDER)' -- $(DEMO_FLAGS) $(ARGS)
+
+cluster-down: ## stop what `make cluster` started and delete its data
+	@exec $(CLUSTER) down --folder '$(CLUSTER_FOLDER)'
+
+test-cluster: ## black-box tests on real engines, with kills, pauses and restarts; ONLY=pattern
+	@$(SETUP_QUIETLY) build test cluster
+	@tools/build.sh dev seckill
+	@exec $(PYTHON) tests/cluster/run.py --binary build/dev/seckill $(if $(ONLY),--only '$(ONLY)') $(ARGS)
+
+test: ## every test with sanitizers, then style, models, engines and black-box tests; ends with "N passed, N failed"
+	@$(SETUP_QUIETLY) build test proof cluster
 	@tools/build.sh dev
 	@exec $(PYTHON) tools/test.py $(ARGS)
 
@@ -79,6 +98,9 @@ format: ## rewrite the C++ files in the house format
 
 setup: ## install what a build and its tests need, after saying what and how much
 	@tools/setup.sh build test bench
+
+setup-cluster: ## install the servers that `make cluster` and its tests start; none is enabled as a service
+	@tools/setup.sh cluster
 
 setup-web: ## install what rebuilding the web pages needs
 	@tools/setup.sh web

@@ -1,8 +1,9 @@
 #!/bin/sh
 # Installs Debian packages for the named groups (files of tools/packages), after saying what and how many megabytes.
-# Usage: tools/setup.sh build [test] [bench] [proof] [web]
+# Usage: tools/setup.sh build [test] [bench] [proof] [cluster] [web]
 #   YES=1 skips the question; without a terminal there is no question either. Without root it prints the line to run.
-#   QUIET=1 says nothing when all is installed. It installs by name only and neither enables nor starts a service.
+#   QUIET=1 says nothing when all is installed. It installs by name only; services that come with a package are neither
+#   enabled nor started.
 # Exit: 0 all installed, 1 not (the last line says what to do).
 # shellcheck disable=SC2086  # package names are split into words on purpose
 set -eu
@@ -12,7 +13,7 @@ say() { printf '%s\n' "$*"; }
 stop() { printf 'setup: %s\n' "$*" >&2; exit 1; }
 
 for group in "$@"; do
-  [ -r "$here/packages/$group" ] || stop "there is no package group '$group' (tools/packages: build, test, bench, proof, web)."
+  [ -r "$here/packages/$group" ] || stop "there is no package group '$group' (tools/packages: build, test, bench, proof, cluster, web)."
 done
 wanted=$(cd "$here/packages" && sed -e 's/#.*//' -e '/^ *$/d' "$@" | sort -u)
 
@@ -77,8 +78,29 @@ if [ "${YES:-}" != 1 ] && [ -t 0 ] && [ -t 1 ]; then
 else
   say "setup: going on without a question (YES=1 or no terminal)."
 fi
+# Packages start their services when they are installed, unless this file says no.
+policy=/usr/sbin/policy-rc.d
+if [ ! -e $policy ]; then
+  trap 'rm -f $policy' EXIT
+  trap 'exit 130' INT TERM
+  printf '#!/bin/sh\nexit 101\n' >$policy
+  chmod 755 $policy
+fi
 loud=-qq; [ -t 1 ] && loud=-q  # a person sees the download move, a log keeps one line a package
 DEBIAN_FRONTEND=noninteractive apt-get install -y $loud --no-install-recommends \
   -o DPkg::Lock::Timeout=300 -o Acquire::Retries=3 -o APT::Cmd::Disable-Script-Warning=1 -o Dpkg::Use-Pty=0 $missing ||
   stop "apt-get failed (its own lines above say why). Run 'make setup' again when that is solved."
+# ... and enable them for the next boot; only those that were not here before are turned off again.
+turn_off() {
+  say "$new" | grep -qx "$1" || return 0
+  shift
+  for unit in "$@"; do
+    ! command -v systemctl >/dev/null 2>&1 || systemctl disable --quiet "$unit" 2>/dev/null || true
+  done
+}
+turn_off redis-server redis-server.service
+turn_off rabbitmq-server rabbitmq-server.service
+turn_off erlang-base epmd.socket epmd.service
+turn_off mariadb-server mariadb.service
+turn_off nginx nginx.service
 say "setup: done."

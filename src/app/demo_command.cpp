@@ -75,7 +75,7 @@ int run_demo(const DemoOptions& options, const boost::json::object& sample, Stop
   if (const auto started = demo.start(); !started) return failed(started.error(), signals);
   const auto held = demo.rehearse();
   if (!held) return failed(held.error(), signals);
-  if (!options.exit) {
+  if (!options.exit && options.running.empty()) {
     if (const auto another = demo.put_on_another(); !another) return failed(another.error(), signals);
     demo.print_addresses();
     signals.wait();
@@ -112,6 +112,7 @@ void add_demo(CLI::App& app, int& exit_code) {
   command->add_option("--admin-port", options->admin_port, "the operator's port (default: 8081, or a free one)")
       ->check(CLI::Range(0, 65'535));
   command->add_option("--data", options->data, "a data folder that stays (default: a temporary one)");
+  command->add_option("--running", options->running, "go to servers that run already, as this configuration file says");
   command->add_option("--seed", options->seed, "draws another crowd")->capture_default_str();
   command->add_flag("--exit", options->exit, "end after the verdict (also: DEMO_EXIT=1)");
   command->callback([options, &exit_code] {

@@ -101,15 +101,18 @@ base::Result<Config> DemoRun::configure(bool free_ports) const {
 }
 
 base::Status DemoRun::start() {
-  auto folder = DemoFolder::make(options_.data);
-  if (!folder) return std::unexpected(std::move(folder.error()));
-  folder_.emplace(*std::move(folder));
+  if (options_.running.empty()) {
+    auto folder = DemoFolder::make(options_.data);
+    if (!folder) return std::unexpected(std::move(folder.error()));
+    folder_.emplace(*std::move(folder));
+  }
   descriptors_ = raise_descriptor_limit();
   if (descriptors_ < descriptors_kept + 2 * connections_min) {
     return base::fail(base::Errc::limit, "starting the demo",
                       fmt::format("only {} files may be open at once; allow at least {} with: ulimit -n 4096",
                                   descriptors_, descriptors_kept + 2 * connections_min));
   }
+  if (!options_.running.empty()) return find_running();
   auto started = start_server(false);
   const bool ports_given = options_.port && options_.admin_port;
   if (!started && started.error().code == base::Errc::already_exists && !ports_given) {
@@ -117,14 +120,34 @@ base::Status DemoRun::start() {
   }
   if (!started) {
     base::Error error = std::move(started.error());
-    const std::string space = folder_->space_complaint();
+    const std::string space = space_complaint();
     if (!space.empty()) error.cause += "; " + space;
     if (error.code == base::Errc::already_exists) error.cause += "; --port 0 --admin-port 0 take free ones";
     return std::unexpected(std::move(error));
   }
-  admin_ = std::make_unique<rehearse::AdminApi>(server_->admin_port(), config_.operator_token.reveal());
+  buyer_port_ = server_->buyer_port();
+  admin_port_ = server_->admin_port();
+  admin_ = std::make_unique<rehearse::AdminApi>(admin_port_, config_.operator_token.reveal());
   return {};
 }
+
+base::Status DemoRun::find_running() {
+  ConfigOverrides overrides = overrides_from_environment();
+  overrides.port = options_.port;
+  overrides.admin_port = options_.admin_port;
+  auto config = load_config(options_.running, overrides);
+  if (!config) return base::fail(base::Errc::invalid, "reading " + options_.running, config.error().front().text());
+  config_ = *std::move(config);
+  if (config_.login.hs256_secret.empty()) {
+    return base::fail(base::Errc::invalid, "logging the crowd in", "only HS256 logins can be made here");
+  }
+  buyer_port_ = config_.buyer.port;
+  admin_port_ = config_.admin.port;
+  admin_ = std::make_unique<rehearse::AdminApi>(admin_port_, config_.operator_token.reveal());
+  return {};
+}
+
+std::string DemoRun::space_complaint() const { return folder_ ? folder_->space_complaint() : std::string{}; }
 
 base::Status DemoRun::start_server(bool free_ports) {
   auto config = configure(free_ports);
@@ -174,7 +197,7 @@ base::Result<std::string> DemoRun::put_on(std::int64_t opens_in_ms, std::optiona
   if (done) done = admin_->preload(fit.id);
   if (!done) {
     base::Error error = std::move(done.error());
-    const std::string space = folder_->space_complaint();
+    const std::string space = space_complaint();
     if (!space.empty()) error.cause += "; " + space;
     return std::unexpected(std::move(error));
   }
@@ -183,10 +206,13 @@ base::Result<std::string> DemoRun::put_on(std::int64_t opens_in_ms, std::optiona
 
 base::Result<bool> DemoRun::rehearse() {
   const DemoSale described = describe_sale(sample_);
-  print(fmt::format("  sale      {} ({}), {} units\n  crowd     {} buyers, seed {}\n  data      {}{}\n",
-                    described.title, described.kind, rehearse::grouped(options_.units),
-                    rehearse::grouped(options_.buyers), options_.seed, folder_->path(),
-                    folder_->temporary() ? " (removed at the end)" : ""));
+  print(fmt::format("  sale      {} ({}), {} units\n  crowd     {} buyers, seed {}\n", described.title, described.kind,
+                    rehearse::grouped(options_.units), rehearse::grouped(options_.buyers), options_.seed));
+  if (folder_) {
+    print(fmt::format("  data      {}{}\n", folder_->path(), folder_->temporary() ? " (removed at the end)" : ""));
+  } else {
+    print(fmt::format("  servers   buyers on port {}, operator on port {}\n", buyer_port_, admin_port_));
+  }
   rehearse::RunPlan plan;
   plan.connections_max = connections_max();
   auto tokens = log_everybody_in();
@@ -199,7 +225,7 @@ base::Result<bool> DemoRun::rehearse() {
   // About 8,000 looks a second, so that the prefetch is no stampede.
   shape.look_before_ms = static_cast<std::int32_t>(std::clamp<std::int64_t>(options_.buyers / 8, 1'000, 60'000));
   plan.crowd = rehearse::make_crowd(shape, options_.seed);
-  plan.port = server_->buyer_port();
+  plan.port = buyer_port_;
   plan.pay_window_ms = described.free() ? 0 : demo_pay_window_ms;
   for (const DemoItem& item : described.items)
     plan.items.push_back({item.sku, item.order_field, item.price_minor == 0});
@@ -295,7 +321,7 @@ base::Result<bool> DemoRun::report(const std::string& sale, rehearse::CrowdRun& 
         rehearse::verdict_text(promises, {.colour = terminal_}));
   if (!verdict->drained) print("  something was still under way when this was judged\n");
   const bool held = rehearse::all_hold(promises);
-  const std::string space = folder_->space_complaint();
+  const std::string space = space_complaint();
   if (held)
     print("\nEvery promise held.\n");
   else if (!space.empty())
@@ -314,10 +340,10 @@ base::Status DemoRun::put_on_another() {
 
 void DemoRun::print_addresses() const {
   print(fmt::format("\nAnother sale opens in {} s. Ctrl-C ends the demo.\n", another_opens_in_ms / 1'000));
-  print(fmt::format("  buyer page     http://127.0.0.1:{}/?sale={}\n", server_->buyer_port(), another_));
-  print(fmt::format("  operator       http://127.0.0.1:{}/  (admin API, /metrics)\n", server_->admin_port()));
+  print(fmt::format("  buyer page     http://127.0.0.1:{}/?sale={}\n", buyer_port_, another_));
+  print(fmt::format("  operator       http://127.0.0.1:{}/  (admin API, /metrics)\n", admin_port_));
   print(fmt::format("  export SECKILL_OPERATOR_TOKEN={}\n", config_.operator_token.reveal()));
-  print(fmt::format("  for example    seckill sale show {} --admin 127.0.0.1:{}\n", another_, server_->admin_port()));
+  print(fmt::format("  for example    seckill sale show {} --admin 127.0.0.1:{}\n", another_, admin_port_));
 }
 
 }  // namespace seckill::app
