@@ -24,7 +24,7 @@ std::optional<LaneAuthorityRow> authority_row_from(const Row& row) {
       .strays = static_cast<std::uint64_t>(row.integer(9))};
 }
 
-base::Result<LockedLane> lock_lane(Work& work, const model::ItemKey& item, model::LaneIndex lane) {
+base::Result<FencedLane> lock_lane(Work& work, const model::ItemKey& item, model::LaneIndex lane) {
   const auto found_item = find_item(work, item);
   if (!found_item) return std::unexpected(found_item.error());
   static const std::string sql =
@@ -35,7 +35,7 @@ base::Result<LockedLane> lock_lane(Work& work, const model::ItemKey& item, model
   if (!found) return std::unexpected(found.error());
   if (!*found) return work.fail(Errc::not_found, fmt::format("{} has no lane {}", item.text(), lane));
   if (!read) return corrupt_row(work.doing(), "a stock row of " + item.text());
-  return LockedLane{.item_id = found_item->item_id, .lane = std::move(*read)};
+  return FencedLane{.item_id = found_item->item_id, .lane = std::move(*read)};
 }
 
 namespace {
@@ -68,13 +68,13 @@ base::Result<base::UtcMs> server_now(Work& work) {
   return now;
 }
 
-base::Status write_authority(Work& work, const LockedLane& locked, const LaneAuthorityRow& lane) {
+base::Status write_authority(Work& work, const FencedLane& locked, const LaneAuthorityRow& lane) {
   const LaneAuthorityRow& was = locked.lane;
   const auto changed = work.run(
       "UPDATE lane_stock SET generation = ?, state = ?, run_id = ?, replication_id = ?, drained_generation = ?, "
       "version = version + 1 WHERE item_id = ? AND lane = ? AND generation = ? AND state = ?",
-      lane.row.generation, lane.state, std::string_view{lane.run_id}, std::string_view{lane.replication_id},
-      lane.drained_generation, locked.item_id, was.row.lane, was.row.generation, was.state);
+      lane.row.generation, lane.state, lane.run_id, std::string_view{lane.replication_id}, lane.drained_generation,
+      locked.item_id, was.row.lane, was.row.generation, was.state);
   if (!changed) return std::unexpected(changed.error());
   if (*changed != 1) return corrupt_row(work.doing(), fmt::format("the locked row of lane {}", was.row.lane));
   return {};

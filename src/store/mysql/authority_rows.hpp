@@ -11,7 +11,7 @@
 
 namespace seckill::store::mysql {
 
-struct LockedLane {
+struct FencedLane {
   std::int64_t item_id = 0;
   LaneAuthorityRow lane;
 };
@@ -22,7 +22,7 @@ inline constexpr std::string_view authority_columns =
 [[nodiscard]] std::optional<LaneAuthorityRow> authority_row_from(const Row& row);
 
 // Locks the lane's stock row until the transaction ends. Errc::not_found: there is no such item, or lane.
-[[nodiscard]] base::Result<LockedLane> lock_lane(Work& work, const model::ItemKey& item, model::LaneIndex lane);
+[[nodiscard]] base::Result<FencedLane> lock_lane(Work& work, const model::ItemKey& item, model::LaneIndex lane);
 
 // Errc::stale unless `token` is the last one of leader_lease. check_token() reads it, to refuse early; hold_token()
 // also keeps it so until the transaction ends, which delays the leader's own renewals: call it last before COMMIT.
@@ -34,6 +34,6 @@ inline constexpr std::string_view authority_columns =
 [[nodiscard]] base::Result<base::UtcMs> server_now(Work& work);
 
 // Changes what fences the locked lane, from as it was locked to as `lane` says; units stay as they are.
-[[nodiscard]] base::Status write_authority(Work& work, const LockedLane& locked, const LaneAuthorityRow& lane);
+[[nodiscard]] base::Status write_authority(Work& work, const FencedLane& locked, const LaneAuthorityRow& lane);
 
 }  // namespace seckill::store::mysql

@@ -60,9 +60,8 @@ base::Result<std::optional<Lease>> MysqlStoreImpl::acquire_lease(const std::stri
     if (runs && was->holder != holder) return std::optional<Lease>{};
     // Also when the same holder comes back to a lease that had run out: he does not know what he missed.
     const Lease lease{.token = runs ? was->lease.token : was->lease.token + 1, .until = *now + ttl.count()};
-    const auto taken =
-        work.run("UPDATE lease SET holder = ?, token = ?, until_at = ? WHERE name = ? AND token = ?",
-                 std::string_view{holder}, lease.token, lease.until, std::string_view{name}, was->lease.token);
+    const auto taken = work.run("UPDATE lease SET holder = ?, token = ?, until_at = ? WHERE name = ? AND token = ?",
+                                holder, lease.token, lease.until, std::string_view{name}, was->lease.token);
     if (!taken) return std::unexpected(taken.error());
     // None is changed when it was renewed twice within one millisecond; the row is locked, so it is as we would have
     // it.

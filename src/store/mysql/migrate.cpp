@@ -1,3 +1,4 @@
+// Migration: what schema_version says, and the steps that are missing, one process at a time.
 #include <fmt/format.h>
 
 #include "store/mysql/mysql_store.hpp"

@@ -10,7 +10,7 @@ namespace {
 // Their units are in this lane's row, so nobody needs to credit them any more. No transfer is committed into a lane
 // whose row is locked, so what is read stays all there is; each is closed by its own key, as close_transfer() does it,
 // so that the two cannot wait for each other.
-base::Status close_transfers_into(Work& work, const LockedLane& locked) {
+base::Status close_transfers_into(Work& work, const FencedLane& locked) {
   std::vector<std::int64_t> open;
   const auto read = work.query([&](const Row& row) { open.push_back(row.integer(0)); },
                                "SELECT transfer_id FROM stock_transfer WHERE item_id = ? AND state = ? AND to_lane = ? "
@@ -25,7 +25,7 @@ base::Status close_transfers_into(Work& work, const LockedLane& locked) {
   return {};
 }
 
-base::Status read_tickets(Work& work, const LockedLane& locked, std::vector<TicketRow>& into) {
+base::Status read_tickets(Work& work, const FencedLane& locked, std::vector<TicketRow>& into) {
   static const std::string sql =
       fmt::format("SELECT {} FROM seckill_order FORCE INDEX (idx_seckill_order_lane) WHERE item_id = ? AND lane = ?",
                   ticket_columns);

@@ -7,7 +7,7 @@ namespace seckill::store::mysql {
 using base::Errc;
 
 base::Result<std::vector<SwitchRow>> MysqlStoreImpl::switches() {
-  return reads_.transaction("reading the switches", [&](Work& work) -> base::Result<std::vector<SwitchRow>> {
+  return reads_.reading("reading the switches", [&](Work& work) -> base::Result<std::vector<SwitchRow>> {
     std::vector<SwitchRow> rows;
     const auto read = work.query(
         [&](const Row& row) {
@@ -28,7 +28,7 @@ base::Status MysqlStoreImpl::set_switch(const std::string& name, const std::stri
   return operating_.transaction(doing, [&](Work& work) -> base::Status {
     std::string before;
     const auto found = work.first([&](const Row& row) { before = row.text(0); },
-                                  "SELECT value FROM degrade_switch WHERE name = ? FOR UPDATE", std::string_view{name});
+                                  "SELECT value FROM degrade_switch WHERE name = ? FOR UPDATE", name);
     if (!found) return std::unexpected(found.error());
     if (*found && before == value) return {};
     const auto now = server_now(work);
@@ -37,19 +37,15 @@ base::Status MysqlStoreImpl::set_switch(const std::string& name, const std::stri
     const auto set = work.run(
         "INSERT INTO degrade_switch (name, value, actor, changed_at) VALUES (?, ?, ?, ?) "
         "ON DUPLICATE KEY UPDATE value = VALUES(value), actor = VALUES(actor), changed_at = VALUES(changed_at)",
-        std::string_view{name}, std::string_view{value}, std::string_view{audit.actor}, *now);
+        name, std::string_view{value}, std::string_view{audit.actor}, *now);
     if (!set) return std::unexpected(set.error());
     return write_audit(work, audit);
   });
 }
 
 base::Result<base::UtcMs> MysqlStoreImpl::store_now() {
-  constexpr std::string_view doing = "reading the store's clock";
-  const auto loan = reads_.borrow(doing);
-  if (!loan) return std::unexpected(loan.error());
   // Without a transaction: a round trip is all the difference between the two clocks that the answer may have.
-  Work work{**loan, doing};
-  return server_now(work);
+  return reads_.reading("reading the store's clock", [](Work& work) { return server_now(work); });
 }
 
 }  // namespace seckill::store::mysql

@@ -59,7 +59,7 @@ base::Result<std::optional<TransferState>> write_row(Work& work, std::int64_t it
   const auto written = work.run(
       "INSERT INTO stock_transfer (id, item_id, from_lane, to_lane, units, from_generation, to_generation, state, "
       "made_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, CAST(UNIX_TIMESTAMP(CURRENT_TIMESTAMP(3)) * 1000 AS SIGNED))",
-      std::string_view{transfer.id}, item_id, transfer.from, transfer.to, transfer.units,
+      transfer.id, item_id, transfer.from, transfer.to, transfer.units,
       generation(transfer.from, transfer.from_generation), generation(transfer.to, transfer.to_generation), state);
   if (written) return std::optional<TransferState>{};
   if (written.error().code != Errc::constraint) return std::unexpected(written.error());
@@ -90,19 +90,19 @@ class Ends {
 };
 
 base::Status Ends::lock(Work& work, std::int64_t item_id, const LaneTransfer& transfer) {
-  // The pool's number names no lane.
-  const auto locked = work.query(
-      [&](const Row& row) {
-        lanes_.push_back({.lane = row.integer(0),
-                          .generation = row.integer(1),
-                          .state = row.integer(2),
-                          .available = row.integer(3)});
-      },
-      "SELECT lane, generation, state, available FROM lane_stock FORCE INDEX (PRIMARY) "
-      "WHERE item_id = ? AND lane IN (?, ?) ORDER BY lane FOR UPDATE",
-      item_id, transfer.from, transfer.to);
-  if (!locked) return locked;
-  if (transfer.from != StockTransfer::pool && transfer.to != StockTransfer::pool) return {};
+  const auto [lower, higher] = std::minmax(transfer.from, transfer.to);
+  for (const std::int32_t lane : {lower, higher}) {
+    if (lane == StockTransfer::pool) continue;
+    // By the whole key: a list of lanes is read by item_id alone, and so waits for lanes that it does not name.
+    const auto locked = work.first(
+        [&](const Row& row) {
+          lanes_.push_back(
+              {.lane = lane, .generation = row.integer(0), .state = row.integer(1), .available = row.integer(2)});
+        },
+        "SELECT generation, state, available FROM lane_stock WHERE item_id = ? AND lane = ? FOR UPDATE", item_id, lane);
+    if (!locked) return std::unexpected(locked.error());
+  }
+  if (lower != StockTransfer::pool) return {};
   const auto item = lock_item(work, transfer.item);
   if (!item) return std::unexpected(item.error());
   pool_ = item->pool;
@@ -191,7 +191,7 @@ base::Result<TransferResult> MysqlStoreImpl::abandon_transfer(const LaneTransfer
 base::Status MysqlStoreImpl::close_transfer(const std::string& id) {
   return operating_.transaction("closing a transfer", [&](Work& work) -> base::Status {
     const auto closed = work.run("UPDATE stock_transfer SET state = ? WHERE id = ? AND state = ?",
-                                 TransferState::closed, std::string_view{id}, TransferState::open);
+                                 TransferState::closed, id, TransferState::open);
     if (!closed) return std::unexpected(closed.error());
     return {};
   });
@@ -199,10 +199,10 @@ base::Status MysqlStoreImpl::close_transfer(const std::string& id) {
 
 base::Result<std::optional<TransferState>> MysqlStoreImpl::transfer_state(const std::string& id) {
   constexpr std::string_view doing = "reading a transfer";
-  return reads_.transaction(doing, [&](Work& work) -> base::Result<std::optional<TransferState>> {
+  return reads_.reading(doing, [&](Work& work) -> base::Result<std::optional<TransferState>> {
     std::optional<TransferState> state;
     const auto found = work.first([&](const Row& row) { state = transfer_state_from(row.integer(0)); },
-                                  "SELECT state FROM stock_transfer WHERE id = ?", std::string_view{id});
+                                  "SELECT state FROM stock_transfer WHERE id = ?", id);
     if (!found) return std::unexpected(found.error());
     if (*found && !state) return corrupt_row(doing, "the state of a transfer");
     return state;
