@@ -28,17 +28,17 @@
 namespace seckill::drivers::redis {
 
 struct RedisConfig {
-  std::vector<std::string> servers;  // "host:port"; of a cluster any few of its nodes
+  std::vector<std::string> servers{};  // "host:port"; of a cluster any few of its nodes
   bool cluster = false;
-  std::string user;      // empty: no AUTH user
-  std::string password;  // empty: no AUTH
+  std::string user{};      // empty: no AUTH user
+  std::string password{};  // empty: no AUTH
   std::chrono::milliseconds connect_longest{1'000};
-  std::chrono::milliseconds probe_period{1'000};   // identity and liveness of each link
-  std::chrono::milliseconds backoff_min{50};       // between connects; doubles, jittered
+  std::chrono::milliseconds probe_period{1'000};  // identity and liveness of each link
+  std::chrono::milliseconds backoff_min{50};      // between connects; doubles, jittered
   std::chrono::milliseconds backoff_max{1'000};
-  std::size_t calls_max = 65'536;                  // waiting and under way in all; past it Errc::limit at once
-  std::uint32_t breaker_failures = 8;              // deadlines passed or connects failed in a row: unavailable at once
-  std::chrono::milliseconds breaker_open{500};     // … for so long, then one call tries
+  std::size_t calls_max = 65'536;               // waiting and under way in all; past it Errc::limit at once
+  std::uint32_t breaker_failures = 8;           // deadlines passed or connects failed in a row: unavailable at once
+  std::chrono::milliseconds breaker_open{500};  // … for so long, then one call tries
 };
 
 // What a server is at this moment of its life (INFO server, INFO replication).
@@ -84,10 +84,10 @@ class RedisScript {
 // One command. `routing_key` decides the slot (of its {tag}); standalone ignores it.
 struct RedisCall {
   std::string routing_key;
-  const RedisScript* script = nullptr;       // set: EVALSHA sha keys.size() keys… args…; borrowed until the answer
-  std::vector<std::string> keys;             // of the script
-  std::vector<std::string> args;             // of the script, or the whole command with its name when there is none
-  std::optional<RedisIdentity> expected;     // set: only by a link to this very server
+  const RedisScript* script = nullptr;    // set: EVALSHA sha keys.size() keys… args…; borrowed until the answer
+  std::vector<std::string> keys;          // of the script
+  std::vector<std::string> args;          // of the script, or the whole command with its name when there is none
+  std::optional<RedisIdentity> expected;  // set: only by a link to this very server
   std::chrono::milliseconds longest{1'000};
 };
 
@@ -105,7 +105,7 @@ struct RedisCounters {
   std::uint64_t calls = 0;  // sent, repeats included
   std::uint64_t bytes_sent = 0;
   std::uint64_t bytes_received = 0;
-  std::uint64_t redirects = 0;       // MOVED and ASK
+  std::uint64_t redirects = 0;  // MOVED and ASK
   std::uint64_t script_loads = 0;
   std::uint64_t connects = 0;
   std::uint64_t timeouts = 0;
