@@ -57,6 +57,9 @@ class Work {
     const std::array<Value, sizeof...(Args)> values{value_of(args)...};
     return connection_.run(doing_, sql, values);
   }
+  [[nodiscard]] base::Result<std::int64_t> run_values(std::string_view sql, std::span<const Value> values) {
+    return connection_.run(doing_, sql, values);
+  }
   // As Connection::run_many. Requires: inside a transaction, because a failure may leave earlier rows.
   [[nodiscard]] base::Result<std::int64_t> run_many(std::string_view sql, std::size_t width,
                                                     std::span<const Value> values) {
@@ -156,6 +159,21 @@ class Pool {
       }
       if (!again || attempt >= attempts_) return std::unexpected(std::move(failed));
       pause(attempt);
+    }
+  }
+
+  // Runs `work` without a transaction, for one statement that only reads; asked again once when the connection is lost.
+  // fn must be repeatable. Errors: those of fn; limit; unavailable.
+  template <typename Fn>
+  [[nodiscard]] auto reading(std::string_view doing, Fn&& fn) -> std::invoke_result_t<Fn&, Work&> {
+    auto loan = borrow(doing);
+    if (!loan) return std::unexpected(std::move(loan.error()));
+    for (bool again = true;; again = false) {
+      Work work{**loan, doing};
+      auto answer = fn(work);
+      if (answer || !(*loan)->trouble().lost) return answer;
+      answer.error().code = base::Errc::unavailable;  // nothing could have been written
+      if (!again || !loan->replace()) return answer;
     }
   }
 

@@ -43,9 +43,17 @@ struct ItemRow {
 // constraint: no such lane. Requires: the stock rows of both ends are locked, in order. `item_id` is transfer.item's.
 [[nodiscard]] base::Result<bool> apply_transfer(Work& work, std::int64_t item_id, const model::StockTransfer& transfer,
                                                 TransferState state);
+// A stock row as a transaction locked it.
+struct LockedLane {
+  std::int64_t lane = 0;
+  std::int64_t generation = 0;
+  LaneState state = LaneState::lane;
+  std::int64_t available = 0;
+};
 // Locks the stock rows of an item's lanes that `lanes` names (ascending, without repetition); those that do not exist
-// are passed over.
-[[nodiscard]] base::Status lock_lanes(Work& work, std::int64_t item_id, std::span<const std::int64_t> lanes);
+// are passed over. Ascending.
+[[nodiscard]] base::Result<std::vector<LockedLane>> lock_lanes(Work& work, std::int64_t item_id,
+                                                               std::span<const std::int64_t> lanes);
 
 // The columns of seckill_order that ticket_row_from() reads, in its order, of a table alias-free query.
 inline constexpr std::string_view ticket_columns = "ticket, buyer, request_id, digest, units, state, admitted_at";
