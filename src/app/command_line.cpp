@@ -22,8 +22,11 @@ int run(int argc, char** argv) {
   int exit_code = exit_ok;
   try {
     add_serve(app, exit_code);
+    add_migrate(app, exit_code);
     add_demo(app, exit_code);
     add_sale(app, exit_code);
+    add_lanes(app, exit_code);
+    add_switch(app, exit_code);
     add_orders(app, exit_code);
     add_token(app, exit_code);
     add_backup(app, exit_code);

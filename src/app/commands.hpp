@@ -14,8 +14,11 @@ inline constexpr int exit_failed = 1;  // refused, or failed on the way
 inline constexpr int exit_usage = 2;   // the command line or the configuration is wrong
 
 void add_serve(CLI::App& app, int& exit_code);
+void add_migrate(CLI::App& app, int& exit_code);
 void add_demo(CLI::App& app, int& exit_code);
 void add_sale(CLI::App& app, int& exit_code);
+void add_lanes(CLI::App& app, int& exit_code);
+void add_switch(CLI::App& app, int& exit_code);
 void add_orders(CLI::App& app, int& exit_code);
 void add_token(CLI::App& app, int& exit_code);
 void add_backup(CLI::App& app, int& exit_code);

@@ -4,11 +4,7 @@
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <cstdlib>
-#include <cstring>
-#include <fstream>
-#include <set>
 
 #include "app/yaml_reader.hpp"
 #include "base/crypto.hpp"
@@ -20,38 +16,14 @@ namespace {
 using std::chrono::milliseconds;
 using namespace std::chrono_literals;
 
-constexpr std::size_t secret_bytes_min = 32;
-constexpr std::size_t secret_bytes_max = 4'096;
 constexpr std::array<std::string_view, 3> alg_names{"HS256", "RS256", "ES256"};
 constexpr std::array<std::string_view, 4> level_names{"debug", "info", "warn", "error"};
 constexpr std::array<std::string_view, 2> format_names{"text", "json"};
-
-// Values that stand in our samples and documents: anybody can read them.
-constexpr std::array<std::string_view, 4> published_secrets{
-    "replace-this-operator-token-with-your-own", "replace-this-login-secret-with-your-own-one",
-    "change-me-change-me-change-me-change-me", "0123456789abcdef0123456789abcdef"};
 
 std::string random_secret() {
   base::Bytes32 bytes{};
   base::random_bytes(bytes);
   return base::to_hex(bytes);
-}
-
-std::expected<std::string, std::string> read_small_file(const std::string& path, std::size_t bytes_max) {
-  std::ifstream file{path, std::ios::binary};
-  if (!file) return std::unexpected(fmt::format("{} cannot be read: {}", path, std::strerror(errno)));
-  std::string content(bytes_max + 1, '\0');
-  file.read(content.data(), static_cast<std::streamsize>(content.size()));
-  if (file.bad()) return std::unexpected(path + " cannot be read; is it a folder?");
-  content.resize(static_cast<std::size_t>(file.gcount()));
-  if (content.size() > bytes_max) return std::unexpected(fmt::format("{} is larger than {} bytes", path, bytes_max));
-  return content;
-}
-
-// Editors end files with a line end that is no part of the secret.
-std::string without_line_end(std::string content) {
-  while (!content.empty() && (content.back() == '\n' || content.back() == '\r')) content.pop_back();
-  return content;
 }
 
 // Reads one configuration. A class only to keep what the steps share.
@@ -74,6 +46,9 @@ class ConfigReader {
     read_limits(top_.section("limits"));
     read_keeping(top_.section("keeping"));
     read_log(top_.section("log"));
+    const bool clustered = top_.has("cluster");
+    YamlSection cluster = top_.section("cluster");
+    if (clustered) config_.cluster = read_cluster(cluster, overrides_.cluster, config_.demo, config_.warnings);
     top_.finish();
     apply_overrides();
     if (config_.buyer.port != 0 && config_.buyer.port == config_.admin.port) {
@@ -109,41 +84,15 @@ class ConfigReader {
     section.finish();
   }
 
-  // One secret, from the key, a file or the environment; the environment wins, key and file together are a problem.
-  void read_secret(YamlSection& section, std::string_view key, const std::optional<std::string>& environment,
-                   std::string_view variable, Secret& into) {
-    const std::string file_key = std::string{key} + "_file";
-    std::string value;
-    std::string path;
-    section.text(key, value, secret_bytes_max);
-    section.text(file_key, path);
-    if (!value.empty() && !path.empty())
-      section.problem(file_key, fmt::format("give {} or {}, not both", key, file_key));
-    if (!path.empty()) {
-      auto content = read_small_file(path, secret_bytes_max);
-      if (content) {
-        value = without_line_end(*std::move(content));
-        if (value.empty()) section.problem(file_key, path + " is empty");
-      } else {
-        section.problem(file_key, content.error());
-      }
-    }
-    if (environment) value = *environment;
-    if (!value.empty()) {
-      const auto weakness = secret_weakness(value);
-      if (weakness && config_.demo) {
-        config_.warnings.push_back(
-            fmt::format("{} {}; accepted in demo mode only", environment ? variable : key, *weakness));
-      } else if (weakness) {
-        section.problem(path.empty() ? key : file_key, *weakness + "; make one with: openssl rand -hex 32");
-      }
-    }
-    into = Secret{std::move(value)};
+  Secret secret(YamlSection& section, std::string_view key, const std::optional<std::string>& environment,
+                std::string_view variable) {
+    const SecretSource source{.key = key, .variable = variable, .environment = environment, .demo = config_.demo};
+    return read_secret(section, source, config_.warnings);
   }
 
   void read_admin(YamlSection section) {
     read_listener(section, config_.admin);
-    read_secret(section, "operator_token", overrides_.operator_token, "SECKILL_OPERATOR_TOKEN", config_.operator_token);
+    config_.operator_token = secret(section, "operator_token", overrides_.operator_token, "SECKILL_OPERATOR_TOKEN");
     if (config_.operator_token.empty()) {
       if (config_.demo) {
         config_.operator_token = Secret{random_secret()};
@@ -162,9 +111,7 @@ class ConfigReader {
     std::size_t alg = 0;
     section.choice("alg", alg, alg_names);
     login.algorithm = static_cast<gateway::JwtAlgorithm>(alg);
-    Secret secret;
-    read_secret(section, "secret", overrides_.login_secret, "SECKILL_LOGIN_SECRET", secret);
-    login.hs256_secret = secret.reveal();
+    login.hs256_secret = secret(section, "secret", overrides_.login_secret, "SECKILL_LOGIN_SECRET").reveal();
     section.text("pem_file", login.pem_file);
     section.text("jwks_file", login.jwks_file);
     section.text("issuer", login.issuer, 256);
@@ -254,20 +201,6 @@ class ConfigReader {
 
 }  // namespace
 
-std::optional<std::string> secret_weakness(std::string_view secret) {
-  if (std::ranges::find(published_secrets, secret) != published_secrets.end()) {
-    return "is a published sample value that anybody can read";
-  }
-  if (secret.size() < secret_bytes_min) {
-    return fmt::format("is {} bytes long and can be guessed; at least {} are needed", secret.size(), secret_bytes_min);
-  }
-  if (std::set<char>(secret.begin(), secret.end()).size() < 8) return "repeats a few characters and can be guessed";
-  if (std::ranges::any_of(secret, [](char c) { return static_cast<unsigned char>(c) < 0x21 || c == 0x7F; })) {
-    return "holds a space or control character";
-  }
-  return std::nullopt;
-}
-
 ConfigOverrides overrides_from_environment() {
   ConfigOverrides overrides;
   const auto read = [](const char* name, std::optional<std::string>& into) {
@@ -275,6 +208,9 @@ ConfigOverrides overrides_from_environment() {
   };
   read("SECKILL_OPERATOR_TOKEN", overrides.operator_token);
   read("SECKILL_LOGIN_SECRET", overrides.login_secret);
+  read("SECKILL_REDIS_PASSWORD", overrides.cluster.redis_password);
+  read("SECKILL_RABBITMQ_PASSWORD", overrides.cluster.rabbitmq_password);
+  read("SECKILL_MYSQL_PASSWORD", overrides.cluster.mysql_password);
   return overrides;
 }
 

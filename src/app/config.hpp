@@ -11,23 +11,13 @@
 #include <string>
 #include <vector>
 
+#include "app/cluster_config.hpp"
 #include "app/problems.hpp"
+#include "app/secret.hpp"
 #include "base/log.hpp"
 #include "gateway/login/token_verifier.hpp"
 
 namespace seckill::app {
-
-// A text that must not reach a log: it has no formatter, and reading it takes a call that can be searched for.
-class Secret {
- public:
-  Secret() = default;
-  explicit Secret(std::string value) : value_{std::move(value)} {}
-  [[nodiscard]] const std::string& reveal() const noexcept { return value_; }
-  [[nodiscard]] bool empty() const noexcept { return value_.empty(); }
-
- private:
-  std::string value_;
-};
 
 struct ListenerConfig {
   std::string address;
@@ -72,6 +62,7 @@ struct Config {
   gateway::LoginConfig login;  // hs256_secret is a secret: never logged
   LimitsConfig limits;
   base::log::Settings log;
+  std::optional<ClusterConfig> cluster;  // unset: embedded, a deployment by itself
 
   // Drawn at random for this start (demo mode), so the operator must be told once.
   bool operator_token_drawn = false;
@@ -88,9 +79,10 @@ struct ConfigOverrides {
   std::optional<std::string> data_dir;
   std::optional<std::string> operator_token;  // SECKILL_OPERATOR_TOKEN
   std::optional<std::string> login_secret;    // SECKILL_LOGIN_SECRET
+  ClusterOverrides cluster;
 };
 
-// What SECKILL_OPERATOR_TOKEN and SECKILL_LOGIN_SECRET say.
+// What SECKILL_OPERATOR_TOKEN, SECKILL_LOGIN_SECRET and SECKILL_{REDIS,RABBITMQ,MYSQL}_PASSWORD say.
 [[nodiscard]] ConfigOverrides overrides_from_environment();
 
 // The whole configuration, or every problem found. Reads the file (nullopt: defaults only) and the files it names for
@@ -100,8 +92,5 @@ struct ConfigOverrides {
 // As load_config, on a text; `name` stands for the file in problems.
 [[nodiscard]] std::expected<Config, Problems> parse_config(const std::string& text, const std::string& name,
                                                            const ConfigOverrides& overrides);
-
-// Why a secret cannot protect anything; nullopt when it can. Published: a value that our documents or samples show.
-[[nodiscard]] std::optional<std::string> secret_weakness(std::string_view secret);
 
 }  // namespace seckill::app

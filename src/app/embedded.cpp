@@ -4,11 +4,11 @@
 #include <sys/resource.h>
 
 #include <algorithm>
-#include <cmath>
 #include <csignal>
 #include <thread>
 
 #include "admission/memory/memory_admission.hpp"
+#include "app/listeners.hpp"
 #include "base/clock.hpp"
 #include "base/log.hpp"
 #include "gateway/buyer_api.hpp"
@@ -34,43 +34,10 @@ constexpr std::size_t reader_threads = 2;  // buyers' questions; more would only
 constexpr std::size_t ops_threads = 3;     // the admin API's, each may hold a read connection
 constexpr auto admin_drain_limit = 2s;
 constexpr std::chrono::milliseconds lanes_round = 10s;  // between looks for sales whose lanes can go
-constexpr auto admin_reply_wait = 10min;                // a backup of a large store is one request
 constexpr std::uint64_t descriptors_wanted = 4'096;
 
 constexpr std::string_view starting = "starting: lanes are being built from the store";
 constexpr std::string_view stopping = "stopping";
-
-unsigned thread_count(unsigned configured) {
-  return configured != 0 ? configured : std::clamp(std::thread::hardware_concurrency(), 1u, 64u);
-}
-
-http::ServerConfig listener(const ListenerConfig& config, std::string name) {
-  http::ServerConfig made;
-  made.address = config.address;
-  made.port = config.port;
-  made.threads = thread_count(config.threads);
-  made.connections_per_thread_max = config.connections_max;
-  made.connections_per_address_max = config.connections_per_address_max;
-  made.uncapped_addresses = config.trusted_proxies;
-  made.header_time = config.header_timeout;
-  made.body_time = config.body_timeout;
-  made.idle_time = config.idle_timeout;
-  made.log_fault = [name](std::string_view what) { log::warn("{} port: {}", name, what); };
-  made.name = std::move(name);
-  return made;
-}
-
-gateway::BuyerApiConfig buyer_config(const Config& config) {
-  gateway::BuyerApiConfig made;
-  made.login = config.login;
-  const auto rate = [](std::int64_t capacity, double per_s) {
-    return gateway::BucketRate{capacity, std::max<std::int64_t>(std::llround(per_s * 1'000), 1)};
-  };
-  made.buyer_bucket = rate(config.limits.buyer_bucket_capacity, config.limits.buyer_bucket_per_s);
-  made.buyer_calls = rate(config.limits.buyer_calls_capacity, config.limits.buyer_calls_per_s);
-  made.demo_mode = config.demo;
-  return made;
-}
 
 }  // namespace
 
@@ -139,19 +106,19 @@ base::Status EmbeddedServer::Impl::make_parts() {
       parts.signer = signer.get();
     }
   }
-  auto api = gateway::BuyerApi::make(buyer_config(config), std::move(parts));
+  auto api = gateway::BuyerApi::make(buyer_api_config(config), std::move(parts));
   if (!api) return std::unexpected(api.error());
   buyer_api = *std::move(api);
   admin_api = std::make_unique<ops::AdminApi>(ops::AdminParts{.store = *store,
                                                               .admission = *admission,
                                                               .clock = clock,
                                                               .readiness = readiness,
-                                                              .counters = buyer_api->counters(),
-                                                              .queue = *queue,
-                                                              .landing = *landing,
+                                                              .counters = &buyer_api->counters(),
+                                                              .queue = queue.get(),
+                                                              .landing = landing->counters(),
                                                               .ends = *ends,
-                                                              .deadlines = *deadlines,
-                                                              .reads = *reads,
+                                                              .deadlines = deadlines.get(),
+                                                              .reads = reads.get(),
                                                               .sale_changed =
                                                                   [this](const model::SaleId& sale) {
                                                                     buyer_api->counters().register_sale(sale);
@@ -164,13 +131,8 @@ base::Status EmbeddedServer::Impl::make_parts() {
 
 base::Status EmbeddedServer::Impl::listen() {
   readiness.block(starting);
-  http::ServerConfig admin = listener(config.admin, "admin");
-  admin.body_bytes_max = base::limits::http_admin_body_bytes_max;
-  admin.reply_wait_time = admin_reply_wait;
-  admin_server = std::make_unique<http::Server>(std::move(admin), *admin_api);
-  http::ServerConfig buyer = listener(config.buyer, "buyer");
-  buyer.replies = gateway::buyer_core_replies();
-  buyer_server = std::make_unique<http::Server>(std::move(buyer), *buyer_api);
+  admin_server = std::make_unique<http::Server>(admin_listener(config.admin), *admin_api);
+  buyer_server = std::make_unique<http::Server>(buyer_listener(config.buyer), *buyer_api);
   set_metrics();
 
   // The admin port first: a machine that asks /readyz learns why it has to wait.
@@ -195,7 +157,7 @@ void EmbeddedServer::Impl::set_metrics() {
   sources.listeners = {{"buyer", buyer_server.get(), thread_count(config.buyer.threads)},
                        {"admin", admin_server.get(), thread_count(config.admin.threads)}};
   sources.queue = queue.get();
-  sources.landing = landing.get();
+  sources.landing = &landing->counters();
   sources.ends = ends.get();
   sources.deadlines = deadlines.get();
   sources.reads = reads.get();

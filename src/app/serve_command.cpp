@@ -1,10 +1,11 @@
-// `seckill serve`: the embedded product until a signal says stop. `seckill config check`.
+// `seckill serve`: the embedded product, or one node of a deployment, until a signal says stop. `seckill config check`.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <memory>
 
+#include "app/cluster_server.hpp"
 #include "app/commands.hpp"
 #include "app/config.hpp"
 #include "app/embedded.hpp"
@@ -22,7 +23,16 @@ struct ServeOptions {
   std::optional<std::int64_t> port;
   std::optional<std::int64_t> admin_port;
   std::optional<std::string> data;
+  std::optional<std::string> node;
+  std::string role;  // empty: not given
 };
+
+Role role_named(const std::string& text) {
+  for (const Role role : {Role::api, Role::worker}) {
+    if (name(role) == text) return role;
+  }
+  return Role::all;
+}
 
 std::optional<Config> read_config(const ServeOptions& options) {
   ConfigOverrides overrides = overrides_from_environment();
@@ -30,6 +40,7 @@ std::optional<Config> read_config(const ServeOptions& options) {
   overrides.port = options.port;
   overrides.admin_port = options.admin_port;
   overrides.data_dir = options.data;
+  overrides.cluster.node = options.node;
   auto config = load_config(options.config.empty() ? std::nullopt : std::optional{options.config}, overrides);
   if (config) return *std::move(config);
   std::fprintf(stderr, "the configuration has %zu problem%s:\n", config.error().size(),
@@ -39,15 +50,15 @@ std::optional<Config> read_config(const ServeOptions& options) {
 }
 
 // What a person at the terminal needs. Drawn secrets are printed here, once, and nowhere else.
-void print_welcome(const Config& config, const EmbeddedServer& server) {
+void print_welcome(const Config& config, std::uint16_t buyer_port, std::uint16_t admin_port) {
   const auto shown = [](const std::string& address) {
     if (address == "0.0.0.0" || address == "::") return std::string{"127.0.0.1"};
     return address.find(':') == std::string::npos ? address : "[" + address + "]";
   };
   std::printf("seckill %s%s\n", version(),
               config.demo ? ", demo mode: anybody may log in as anybody and pay with nothing" : "");
-  std::printf("  buyers    http://%s:%u/\n", shown(config.buyer.address).c_str(), server.buyer_port());
-  std::printf("  operator  http://%s:%u/\n", shown(config.admin.address).c_str(), server.admin_port());
+  if (buyer_port != 0) std::printf("  buyers    http://%s:%u/\n", shown(config.buyer.address).c_str(), buyer_port);
+  std::printf("  operator  http://%s:%u/\n", shown(config.admin.address).c_str(), admin_port);
   if (config.operator_token_drawn) {
     std::printf("  for this run:\n    export SECKILL_OPERATOR_TOKEN=%s\n", config.operator_token.reveal().c_str());
   }
@@ -55,28 +66,53 @@ void print_welcome(const Config& config, const EmbeddedServer& server) {
   std::fflush(stdout);
 }
 
+// Embedded or cluster, from the open door to the signal.
+template <typename Server>
+int run_server(Server& server, const Config& config, StopSignals& signals, const std::string& where) {
+  if (const auto started = server.start(); !started) {
+    log::error("{}", started.error().text());
+    return exit_failed;
+  }
+  print_welcome(config, server.buyer_port(), server.admin_port());
+  if (server.buyer_port() != 0) {
+    log::info("serving: buyers on port {}, operator on port {}, {}", server.buyer_port(), server.admin_port(), where);
+  } else {
+    log::info("working: operator on port {}, {}", server.admin_port(), where);
+  }
+  const int signal = signals.wait();
+  log::info("signal {}: stopping; a second signal ends at once", signal);
+  server.stop();
+  log::info("stopped: everything accepted is durable");
+  return exit_ok;
+}
+
 int serve(const ServeOptions& options) {
-  auto config = read_config(options);
+  const auto config = read_config(options);
   if (!config) return exit_usage;
+  if (!config->cluster && !(options.role.empty() || options.role == "all")) {
+    std::fprintf(stderr, "--role %s needs a cluster block in the configuration (examples/cluster.yaml)\n",
+                 options.role.c_str());
+    return exit_usage;
+  }
+  if (config->cluster && (config->operator_token_drawn || config->login_secret_drawn)) {
+    std::fprintf(stderr, "the nodes of a deployment share operator token and login secret: give both\n");
+    return exit_usage;
+  }
   StopSignals signals;  // before any other thread, the log's included
   log::start(config->log);
   for (const std::string& warning : config->warnings) log::warn("{}", warning);
   raise_descriptor_limit();
-  EmbeddedServer server{*config};
-  if (const auto started = server.start(); !started) {
-    log::error("{}", started.error().text());
-    log::stop();
-    return exit_failed;
+  int code = exit_ok;
+  if (config->cluster) {
+    const Role role = role_named(options.role);
+    ClusterServer server{*config, role};
+    code = run_server(server, *config, signals, fmt::format("node {}, role {}", config->cluster->node, name(role)));
+  } else {
+    EmbeddedServer server{*config};
+    code = run_server(server, *config, signals, "data in " + config->data_dir);
   }
-  print_welcome(*config, server);
-  log::info("ready: buyers on port {}, operator on port {}, data in {}", server.buyer_port(), server.admin_port(),
-            config->data_dir);
-  const int signal = signals.wait();
-  log::info("signal {}: stopping; a second signal ends at once", signal);
-  server.stop();
-  log::info("stopped: everything accepted is in the store");
   log::stop();
-  return exit_ok;
+  return code;
 }
 
 }  // namespace
@@ -89,6 +125,9 @@ void add_serve(CLI::App& app, int& exit_code) {
   command->add_option("--port", options->port, "the buyers' port, over the file");
   command->add_option("--admin-port", options->admin_port, "the operator's port, over the file");
   command->add_option("--data", options->data, "the data folder, over the file");
+  command->add_option("--role", options->role, "of a node in a deployment: api, worker, or all (the default)")
+      ->check(CLI::IsMember({"api", "worker", "all"}));
+  command->add_option("--node", options->node, "the node's name, over the file");
   command->callback([options, &exit_code] { exit_code = serve(*options); });
 }
 

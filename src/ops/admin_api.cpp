@@ -58,8 +58,10 @@ struct AdminRouteTable {
     AdminRoute route;
     Where where;
     AdminApi::Answer answer;
+    // In cluster mode, once `answer` said 200: answers in its place, on a reader, what may take its time.
+    AdminApi::Answer then = nullptr;
   };
-  static constexpr std::size_t size = 19;
+  static constexpr std::size_t size = 23;
   static const std::array<Row, size> rows;
 };
 
@@ -71,7 +73,10 @@ const std::array<AdminRouteTable::Row, AdminRouteTable::size> AdminRouteTable::r
     {{http::Method::get, "/admin/v1/sales", true}, Where::read, &AdminApi::list_sales},
     {{http::Method::get, "/admin/v1/sales/{id}", true}, Where::read, &AdminApi::show_sale},
     {{http::Method::patch, "/admin/v1/sales/{id}", true}, Where::change, &AdminApi::edit_sale},
-    {{http::Method::post, "/admin/v1/sales/{id}/preload", true}, Where::change, &AdminApi::preload},
+    {{http::Method::post, "/admin/v1/sales/{id}/preload", true},
+     Where::change,
+     &AdminApi::preload,
+     &AdminApi::await_lanes},
     {{http::Method::post, "/admin/v1/sales/{id}/pause", true}, Where::change, &AdminApi::pause},
     {{http::Method::post, "/admin/v1/sales/{id}/resume", true}, Where::change, &AdminApi::resume},
     {{http::Method::post, "/admin/v1/sales/{id}/close", true}, Where::change, &AdminApi::close},
@@ -79,6 +84,10 @@ const std::array<AdminRouteTable::Row, AdminRouteTable::size> AdminRouteTable::r
     {{http::Method::get, "/admin/v1/sales/{id}/funnel", true}, Where::read, &AdminApi::funnel},
     {{http::Method::post, "/admin/v1/sales/{id}/items/{sku}/top-up", true}, Where::change, &AdminApi::top_up},
     {{http::Method::post, "/admin/v1/sales/{id}/items/{sku}/reduce", true}, Where::change, &AdminApi::reduce},
+    {{http::Method::get, "/admin/v1/sales/{id}/items/{sku}/lanes", true}, Where::read, &AdminApi::show_lanes},
+    {{http::Method::put, "/admin/v1/sales/{id}/items/{sku}/lanes", true}, Where::change, &AdminApi::want_lanes},
+    {{http::Method::get, "/admin/v1/switches", true}, Where::read, &AdminApi::switches},
+    {{http::Method::put, "/admin/v1/switches/{name}", true}, Where::change, &AdminApi::set_switch},
     {{http::Method::get, "/admin/v1/orders", true}, Where::read, &AdminApi::list_orders},
     {{http::Method::get, "/admin/v1/orders/{ticket}", true}, Where::read, &AdminApi::show_order},
     {{http::Method::get, "/admin/v1/audit", true}, Where::read, &AdminApi::audit_log},
@@ -100,7 +109,11 @@ AdminApi::AdminApi(const AdminParts& parts, std::string_view operator_token)
       desk_{parts.store, parts.admission, parts.clock, parts.sale_changed, parts.lanes_kept_ms},
       change_worker_{"ops-change", 1, changes_waiting_max},
       read_workers_{"ops-read", 2, reads_waiting_max},
-      keeper_{base::system_threads(), [this] { give_back_lanes(); }} {}
+      keeper_{base::system_threads(), [this] { give_back_lanes(); }},
+      sales_keeper_{base::system_threads(), [this] {
+                      if (sales_wait_.exchange(true)) return;
+                      if (!change_worker_.run([this] { round_of_sales(); })) sales_wait_ = false;
+                    }} {}
 
 AdminApi::~AdminApi() { stop(); }
 
@@ -126,7 +139,29 @@ void AdminApi::round_over_lanes() {
   }
 }
 
+base::Status AdminApi::know_sales(std::chrono::milliseconds every) {
+  const auto known = desk_.know_all();
+  sales_keeper_.start(every);
+  return known;
+}
+
+// On the change worker.
+void AdminApi::round_of_sales() {
+  constexpr std::uint64_t rounds_between_whole_looks = 30;
+  sales_wait_ = false;
+  try {
+    const auto known = ++sales_rounds_ % rounds_between_whole_looks == 0 ? desk_.know_all() : desk_.know_newest();
+    const bool failed_before = std::exchange(sales_fail_, !known);
+    if (!known && !failed_before) base::log::warn("new sales are not heard of: {}", known.error().text());
+    if (known && failed_before) base::log::info("sales are known again");
+  } catch (const std::exception& thrown) {
+    base::log::error("looking for new sales: {}", thrown.what());
+  }
+}
+
 void AdminApi::stop() {
+  stopping_ = true;
+  sales_keeper_.stop();
   keeper_.stop();
   change_worker_.stop();
   read_workers_.stop();
@@ -176,8 +211,12 @@ void AdminApi::handle(const http::Request& request, http::ReplySlot reply) {
   call.actor = "operator";
   WorkerPool& pool = found->where == Where::change ? change_worker_ : read_workers_;
   // When the pool refuses, the task and with it the slot are destroyed, which answers 503 busy.
-  (void)pool.run([this, answer = found->answer, call = std::move(call), slot = std::move(reply)]() mutable {
-    slot.send(answered(answer, call));
+  const Answer then = parts_.cluster ? found->then : nullptr;
+  (void)pool.run([this, answer = found->answer, then, call = std::move(call), slot = std::move(reply)]() mutable {
+    Reply first = answered(answer, call);
+    if (then == nullptr || first.status() != 200) return slot.send(std::move(first));
+    (void)read_workers_.run(
+        [this, then, call = std::move(call), slot = std::move(slot)]() mutable { slot.send(answered(then, call)); });
   });
 }
 

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -17,23 +18,37 @@
 #include "ops/metrics.hpp"
 #include "ops/readiness.hpp"
 #include "ops/sale_desk.hpp"
+#include "ops/switch_watch.hpp"
 #include "ops/worker_pool.hpp"
+#include "orders/verdict.hpp"
+#include "store/lane_authority.hpp"
+#include "store/switch_board.hpp"
 
 namespace seckill::ops {
 
+// What only cluster mode has.
+struct ClusterParts {
+  store::LaneAuthority& authority;
+  store::SwitchBoard& board;
+  SwitchWatch& switches;
+  std::chrono::milliseconds lanes_wait{15'000};  // of a preload, for its lanes to open
+};
+
+// A null pointer: this process has no such part.
 struct AdminParts {
   store::Store& store;
   admission::Admission& admission;
   const base::Clock& clock;
   Readiness& readiness;
-  gateway::GatewayCounters& counters;
-  const queue::IntentQueue& queue;
-  const orders::Landing& landing;
+  gateway::GatewayCounters* counters = nullptr;  // of a buyers' port
+  const queue::IntentQueue* queue = nullptr;     // of this process; cluster mode has a broker
+  const orders::LandingCounters& landing;
   const orders::TicketEnds& ends;
-  const orders::Deadlines& deadlines;
-  const orders::OrderReads& reads;
+  const orders::Deadlines* deadlines = nullptr;
+  const orders::OrderReads* reads = nullptr;
   SaleDesk::SaleChanged sale_changed;
   std::int64_t lanes_kept_ms = lanes_kept_after_end_ms;
+  std::optional<ClusterParts> cluster = std::nullopt;
 };
 
 struct AdminRoute {
@@ -56,6 +71,9 @@ class AdminApi final : public gateway::http::RequestHandler {
   // What start-up does before buyers come: opens the lanes of every running sale. Blocks; not while requests are
   // served.
   [[nodiscard]] base::Status install_all() { return desk_.install_all(); }
+  // Cluster mode's instead: what SaleDesk::know_all() does, now and then every `every` for new sales, among the
+  // changes, until stop(). Once. Blocks for the first.
+  [[nodiscard]] base::Status know_sales(std::chrono::milliseconds every);
   // From now on /admin is served; before it answers 503, while the probes already speak. Any thread.
   void open() noexcept { open_ = true; }
   [[nodiscard]] const SaleDesk& desk() const noexcept { return desk_; }
@@ -104,13 +122,22 @@ class AdminApi final : public gateway::http::RequestHandler {
   Reply funnel(const Call& call);
   Reply audit_log(const Call& call);
   Reply backup(const Call& call);
+  // --- admin_cluster.cpp ---
+  Reply switches(const Call& call);
+  Reply set_switch(const Call& call);
+  Reply show_lanes(const Call& call);
+  Reply want_lanes(const Call& call);
+  Reply await_lanes(const Call& call);
 
   Reply command(const Call& call, model::SaleCommand command);
   Reply sale_reply(int status, const model::Sale& sale);
   [[nodiscard]] bool authorized(std::string_view authorization) const noexcept;
   [[nodiscard]] std::uint64_t activity() const noexcept;
   [[nodiscard]] bool quiet() const noexcept;
+  [[nodiscard]] std::size_t intents_waiting() const noexcept;
+  base::Result<orders::Picture> picture_of_all(const std::vector<model::ItemKey>& items);
   void round_over_lanes();
+  void round_of_sales();
 
   // Constant after construction.
   AdminParts parts_;
@@ -121,10 +148,16 @@ class AdminApi final : public gateway::http::RequestHandler {
   std::atomic<bool> metrics_ready_{false};
   std::atomic<bool> open_{false};
   std::atomic<bool> round_waits_{false};
-  bool rounds_fail_ = false;  // owned by the change worker: an outage is logged once
+  std::atomic<bool> sales_wait_{false};
+  std::atomic<bool> stopping_{false};
+  // Owned by the change worker: an outage is logged once.
+  bool rounds_fail_ = false;
+  bool sales_fail_ = false;
+  std::uint64_t sales_rounds_ = 0;
   WorkerPool change_worker_;
   WorkerPool read_workers_;
   LaneKeeper keeper_;
+  LaneKeeper sales_keeper_;
 };
 
 }  // namespace seckill::ops

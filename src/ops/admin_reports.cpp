@@ -8,6 +8,7 @@
 #include "base/limits.hpp"
 #include "base/log.hpp"
 #include "base/text.hpp"
+#include "base/threads.hpp"
 #include "ops/admin_api.hpp"
 #include "ops/json_fields.hpp"
 #include "ops/problem.hpp"
@@ -20,6 +21,9 @@ namespace {
 
 namespace http = gateway::http;
 namespace limits = base::limits;
+
+// Lanes on other machines are read each second, jittered.
+constexpr std::chrono::milliseconds reading_period{1'300};
 
 constexpr std::array all_order_states{
     model::OrderState::parked,  model::OrderState::failed,  model::OrderState::awaiting_payment,
@@ -113,14 +117,29 @@ http::Reply AdminApi::list_orders(const Call& call) {
   return json_reply(200, {{"orders", std::move(orders)}, {"next", page->next}});
 }
 
-// Rises with everything that moves units; equal before and after a picture means that nothing moved meanwhile.
+// Rises with everything that moves units here; equal before and after a picture means that nothing moved meanwhile.
 std::uint64_t AdminApi::activity() const noexcept {
-  return parts_.landing.counters().records.load() + parts_.ends.counters().done.load() +
-         parts_.ends.counters().lane_told.load();
+  return parts_.landing.records.load() + parts_.ends.counters().done.load() + parts_.ends.counters().lane_told.load();
 }
 
+std::size_t AdminApi::intents_waiting() const noexcept { return parts_.queue == nullptr ? 0 : parts_.queue->depth(); }
+
 bool AdminApi::quiet() const noexcept {
-  return parts_.queue.depth() == 0 && parts_.ends.quiet() && parts_.deadlines.counters().in_flight.load() == 0;
+  return intents_waiting() == 0 && parts_.ends.quiet() &&
+         (parts_.deadlines == nullptr || parts_.deadlines->counters().in_flight.load() == 0);
+}
+
+// A picture of a deployment whose other nodes move units too. Nothing is under way when every lane has what its row has
+// and a second picture, by later readings of the lanes, is the same.
+base::Result<orders::Picture> AdminApi::picture_of_all(const std::vector<model::ItemKey>& items) {
+  auto first = orders::take_picture(parts_.store, parts_.admission, items, parts_.clock.now_utc());
+  if (!first || !orders::lanes_match_rows(*first)) return first;
+  base::system_threads().sleep_for(reading_period);
+  auto second = orders::take_picture(parts_.store, parts_.admission, items, parts_.clock.now_utc());
+  if (!second) return second;
+  second->drained =
+      second->releases_pending == 0 && orders::lanes_match_rows(*second) && orders::same_units(*first, *second);
+  return second;
 }
 
 http::Reply AdminApi::verdict(const Call& call) {
@@ -131,13 +150,20 @@ http::Reply AdminApi::verdict(const Call& call) {
   const bool quiet_before = quiet();
   const std::uint64_t before = activity();
   const base::UtcMs now = parts_.clock.now_utc();
-  auto picture = orders::take_picture(parts_.store, parts_.admission, keys_of(*sale), now);
+  auto picture = parts_.cluster ? picture_of_all(keys_of(*sale))
+                                : orders::take_picture(parts_.store, parts_.admission, keys_of(*sale), now);
   if (!picture) return problem_reply(picture.error());
-  picture->places = {{"intents waiting to land", parts_.queue.depth(), limits::queue_records_max},
-                     {"ends waiting for the store", parts_.ends.waiting(), limits::ends_waiting_max},
-                     {"reads waiting for the store", parts_.reads.waiting(), limits::store_reads_waiting_max}};
-  picture->in_flight = parts_.queue.depth() + parts_.ends.waiting();
-  picture->drained = quiet_before && quiet() && activity() == before && picture->releases_pending == 0;
+  picture->places = {{"ends waiting for the store", parts_.ends.waiting(), limits::ends_waiting_max}};
+  if (parts_.queue != nullptr) {
+    picture->places.push_back({"intents waiting to land", intents_waiting(), limits::queue_records_max});
+  }
+  if (parts_.reads != nullptr) {
+    picture->places.push_back(
+        {"reads waiting for the store", parts_.reads->waiting(), limits::store_reads_waiting_max});
+  }
+  picture->in_flight = intents_waiting() + parts_.ends.waiting();
+  const bool at_rest = parts_.cluster ? picture->drained : picture->releases_pending == 0;
+  picture->drained = at_rest && quiet_before && quiet() && activity() == before;
   const auto verdicts = orders::judge(*picture);
   boost::json::array promises;
   for (const orders::PromiseVerdict& one : verdicts) {
@@ -172,15 +198,15 @@ http::Reply AdminApi::funnel(const Call& call) {
     if (!audit) return problem_reply(audit.error());
     add(sums, *audit);
   }
-  const gateway::SaleCounters& counters = parts_.counters.of_sale(id->view());
-  const bool counted = counters.sale() == *id;
+  const gateway::SaleCounters* counters = parts_.counters == nullptr ? nullptr : &parts_.counters->of_sale(id->view());
+  const bool counted = counters != nullptr && counters->sale() == *id;
   boost::json::array stages;
   const auto stage = [&](std::string_view name, std::int64_t count) {
     stages.emplace_back(boost::json::object{{"stage", js(name)}, {"count", count}});
   };
   for (std::size_t i = 0; i < gateway::funnel_stages; ++i) {
     const auto one = static_cast<gateway::FunnelStage>(i);
-    stage(gateway::name(one), counted ? static_cast<std::int64_t>(counters.stage(one)) : 0);
+    stage(gateway::name(one), counted ? static_cast<std::int64_t>(counters->stage(one)) : 0);
   }
   const auto in_state = [&](model::OrderState state) { return sums.orders[static_cast<std::size_t>(state)]; };
   std::int64_t ordered = 0;
@@ -192,7 +218,7 @@ http::Reply AdminApi::funnel(const Call& call) {
   boost::json::object refusals;
   for (const model::PurchaseAnswer answer : model::all_purchase_answers) {
     if (answer == model::PurchaseAnswer::admitted || answer == model::PurchaseAnswer::replayed) continue;
-    refusals[js(model::name(answer))] = counted ? counters.answers(answer) : 0;
+    refusals[js(model::name(answer))] = counted ? counters->answers(answer) : 0;
   }
   return json_reply(200, {{"sale", js(id->view())},
                           {"at", now},

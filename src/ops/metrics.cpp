@@ -155,7 +155,7 @@ void add_pipeline(const MetricSources& sources, Families& out) {
     Family{out, gauge, "seckill_queue_depth", "Records accepted and not yet durable."}.add(
         static_cast<std::uint64_t>(sources.queue->depth()));
   }
-  if (sources.landing != nullptr) add_landing(sources.landing->counters(), out);
+  if (sources.landing != nullptr) add_landing(*sources.landing, out);
   if (sources.ends != nullptr) {
     Family{out, gauge, "seckill_ticket_ends_waiting", "Moves submitted and not yet answered."}.add(
         static_cast<std::uint64_t>(sources.ends->waiting()));
@@ -238,6 +238,7 @@ std::string metrics_text(const MetricSources& sources) {
   add_listeners(sources.listeners, families);
   add_pipeline(sources, families);
   add_items(sources, families);
+  add_cluster(sources.cluster, families);
   add_process(sources, families);
   std::ostringstream text;
   prometheus::TextSerializer{}.Serialize(text, families);

@@ -14,6 +14,7 @@
 #include "gateway/counters.hpp"
 #include "gateway/filters/filter_modes.hpp"
 #include "gateway/http/server.hpp"
+#include "ops/cluster_metrics.hpp"
 #include "orders/deadlines.hpp"
 #include "orders/landing.hpp"
 #include "orders/order_reads.hpp"
@@ -35,13 +36,14 @@ struct MetricSources {
   const gateway::FilterModes* filters = nullptr;
   std::vector<ListenerSource> listeners;
   const queue::IntentQueue* queue = nullptr;
-  const orders::Landing* landing = nullptr;
+  const orders::LandingCounters* landing = nullptr;
   const orders::TicketEnds* ends = nullptr;
   const orders::Deadlines* deadlines = nullptr;
   const orders::OrderReads* reads = nullptr;
   const admission::Admission* admission = nullptr;
   std::function<std::vector<model::ItemKey>()> items;  // those with lanes here; must not block
   std::string version;
+  ClusterSources cluster;
 };
 
 inline constexpr std::size_t metric_items_max = 500;  // items with families of their own; more are counted, not named

@@ -60,6 +60,11 @@ class SaleDesk {
   // Opens the lanes of every sale that is preloaded or paused and did not end long ago; what start-up does.
   // Requires: no change is under way.
   base::Status install_all();
+  // Cluster mode: makes known here what other nodes put on sale. Every sale that has lanes and is not long over, closed
+  // ones too, and whatever the store still owes an end; what this desk gave back stays so. Goes on past a sale that
+  // cannot be made known, whose Error it returns. know_newest() looks at the newest few hundred sales only.
+  base::Status know_all();
+  base::Status know_newest();
   // Gives back the lanes of sales that have been over for long enough, where the store holds nothing and owes no lane
   // an end; how many items. What is not ready yet is so in a later round. The store's errors.
   base::Result<std::size_t> retire_over();
@@ -72,6 +77,9 @@ class SaleDesk {
 
  private:
   base::Status install(const model::Sale& sale);
+  base::Status know(std::int64_t sales_max);
+  base::Status know_owed();
+  [[nodiscard]] bool knows(const model::ItemKey& item) const;
   base::Status configure(const model::Sale& sale);
   [[nodiscard]] bool over_long_enough(const model::Sale& sale, base::UtcMs now);
   base::Result<bool> at_rest(const model::ItemKey& item, std::span<const store::PendingRelease> owed);
@@ -108,6 +116,7 @@ class SaleDesk {
   std::unordered_set<std::string> asked_of_lanes_;
   // Sales with lanes here that were closed before their end, and when a round first saw it.
   std::map<model::SaleId, base::UtcMs> closed_since_;
+  std::unordered_set<model::ItemKey, model::ItemKeyHash> given_back_;  // by know_…, not to be made known again
 };
 
 }  // namespace seckill::ops

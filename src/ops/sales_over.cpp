@@ -9,6 +9,7 @@ namespace seckill::ops {
 namespace {
 
 constexpr std::int64_t owed_max = 65'536;  // ends not told yet; with more of them nothing is given back
+constexpr std::size_t given_back_max = 100'000;
 
 }  // namespace
 
@@ -65,6 +66,8 @@ void SaleDesk::forget(const model::ItemKey& item) {
   std::erase_if(in_pool_, [&](const InPool& one) { return one.item == item; });
   const std::string prefix = item.text() + ":";
   std::erase_if(asked_of_lanes_, [&](const std::string& one) { return one.starts_with(prefix); });
+  if (given_back_.size() >= given_back_max) given_back_.clear();  // they are made known and given back once more
+  given_back_.insert(item);
   const std::lock_guard lock{mutex_};
   known_.erase(item);
   std::erase(installed_, item);

@@ -13,6 +13,7 @@ namespace seckill::orders {
 namespace {
 
 constexpr std::size_t page = 1'000;  // tickets a sweep submits at most, and the most that are in flight
+constexpr std::chrono::milliseconds bells_gather{50};
 
 static_assert(page * 4 <= base::limits::ends_waiting_max, "expiries leave room for buyers' cancels and payments");
 
@@ -25,6 +26,7 @@ struct InFlight {
   std::unordered_set<model::Ticket, model::TicketHash> tickets;
   std::unordered_set<model::Ticket, model::TicketHash> left_meanwhile;  // since the sweep began: two pages at most
   bool stopping = false;
+  bool bell_rung = false;
   DeadlineCounters counters;
 
   // Called before the store is asked what is due: an answer may name tickets that end while it is being read.
@@ -92,8 +94,11 @@ void Deadlines::Impl::run() {
       // More is overdue than one page: go on as soon as this one has ended, but not faster than the store ends them.
       (void)threads.wait_for(*flight->changed, lock, every, [&] { return stop() || flight->tickets.empty(); });
     } else {
-      (void)threads.wait_for(*flight->changed, lock, every, stop);
+      (void)threads.wait_for(*flight->changed, lock, every, [&] { return stop() || flight->bell_rung; });
     }
+    // Bells come one a landed batch; those that come together are one sweep.
+    if (flight->bell_rung) (void)threads.wait_for(*flight->changed, lock, bells_gather, stop);
+    flight->bell_rung = false;
     if (stop()) return;
   }
 }
@@ -157,6 +162,14 @@ void Deadlines::stop() {
   }
   impl_->flight->changed->notify_all();
   if (const auto thread = std::exchange(impl_->thread, nullptr)) thread->join();
+}
+
+void Deadlines::sweep_soon() {
+  {
+    const std::lock_guard lock{impl_->flight->mutex};
+    impl_->flight->bell_rung = true;
+  }
+  impl_->flight->changed->notify_all();
 }
 
 std::size_t Deadlines::sweep() { return impl_->sweep().submitted; }

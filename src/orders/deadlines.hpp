@@ -45,6 +45,8 @@ class Deadlines {
   // One sweep now: submits what is overdue, up to 1,000 tickets, none that is still in flight, and returns how many.
   // 0 also when the store could not be asked. Blocks on the store; any thread but an io thread.
   std::size_t sweep();
+  // The thread's next sweep begins now (the bell). Any thread, does not block.
+  void sweep_soon();
 
   [[nodiscard]] const DeadlineCounters& counters() const noexcept;
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 #include <optional>
+#include <set>
 #include <variant>
 
 #include "admission/leading/answers.hpp"
@@ -73,10 +74,22 @@ base::Result<std::vector<Settled>> ClusterLanding::settle(std::span<const model:
     if (!again) return std::unexpected(again.error());
     places = std::move(*again);
   }
+  ring_bell(mine, out);
   if (auto verified = verify_failed(mine, out); !verified) return std::unexpected(verified.error());
   if (auto released = release_ended(mine, out); !released) return std::unexpected(released.error());
   add(counters_.later, static_cast<std::uint64_t>(std::ranges::count(out, SettledAs::later, &Settled::as)));
   return out;
+}
+
+// Orders of a batch mostly share one pay window, and a bell that rings for some of them in vain costs one sweep.
+void ClusterLanding::ring_bell(std::span<const model::OrderIntent> intents, std::span<const Settled> settled) const {
+  if (ports_.bell == nullptr) return;
+  std::set<std::int64_t> windows_ms;
+  for (std::size_t i = 0; i < intents.size(); ++i) {
+    if (settled[i].as == SettledAs::ordered && settled[i].landed.pay_before != 0)
+      windows_ms.insert(intents[i].pay_window_ms);
+  }
+  for (const std::int64_t window : windows_ms) ports_.bell->ring_after(std::chrono::milliseconds{window});
 }
 
 // Returns the places of what is superseded.

@@ -54,6 +54,7 @@
 #include "base/limits.hpp"
 #include "base/threads.hpp"
 #include "orders/landing.hpp"
+#include "queue/deadline_bell.hpp"
 #include "queue/intent_queue.hpp"
 #include "store/lane_authority.hpp"
 #include "store/store.hpp"
@@ -92,6 +93,7 @@ class ClusterLanding final : public queue::IntentConsumer {
     admission::LaneScripts& scripts;
     base::Threads& threads;
     const base::Clock& clock;
+    queue::DeadlineBellRinger* bell = nullptr;  // rung once for each pay window that orders have landed with
   };
   ClusterLanding(Ports ports, Landing::OversellGuard guard, ClusterLandingConfig config = {});
 
@@ -129,6 +131,7 @@ class ClusterLanding final : public queue::IntentConsumer {
                                               Settled& out);
   [[nodiscard]] base::Status fail(const model::OrderIntent& intent, Settled& out);
   [[nodiscard]] base::Status verify_failed(std::span<const model::OrderIntent> intents, std::vector<Settled>& out);
+  void ring_bell(std::span<const model::OrderIntent> intents, std::span<const Settled> settled) const;
   [[nodiscard]] base::Status release_ended(std::span<const model::OrderIntent> intents, std::vector<Settled>& out);
 
   Ports ports_;

@@ -261,6 +261,24 @@ bool all_hold(std::span<const PromiseVerdict> verdicts) noexcept {
   return std::ranges::all_of(verdicts, [](const PromiseVerdict& verdict) { return verdict.holds; });
 }
 
+bool lanes_match_rows(const Picture& picture) noexcept {
+  return std::ranges::all_of(picture.items, [](const ItemPicture& item) {
+    return item.lanes.size() == item.audit.stock.lanes.size() &&
+           std::ranges::all_of(item.lanes, [&](const admission::LaneView& lane) {
+             const auto* row = row_of(item.audit.stock, lane.lane);
+             return lane.open && row != nullptr && *row == lane.stock;
+           });
+  });
+}
+
+bool same_units(const Picture& one, const Picture& other) noexcept {
+  return std::ranges::equal(one.items, other.items, [](const ItemPicture& a, const ItemPicture& b) {
+    return std::ranges::equal(a.lanes, b.lanes, [](const admission::LaneView& x, const admission::LaneView& y) {
+      return x.lane == y.lane && x.stock == y.stock;
+    });
+  });
+}
+
 base::Result<Picture> take_picture(store::Store& store, admission::Admission& admission,
                                    std::span<const model::ItemKey> items, base::UtcMs now) {
   Picture picture;

@@ -62,6 +62,11 @@ struct PromiseVerdict {
 // Nine verdicts, P1 … P9, in order. Pure.
 [[nodiscard]] std::vector<PromiseVerdict> judge(const Picture& picture);
 
+// Whether every item's lanes are here, all open, and have the units that their rows have. Pure.
+[[nodiscard]] bool lanes_match_rows(const Picture& picture) noexcept;
+// Whether two pictures of the same items show the same units in every lane. Pure.
+[[nodiscard]] bool same_units(const Picture& one, const Picture& other) noexcept;
+
 // True when every promise holds. Pure.
 [[nodiscard]] bool all_hold(std::span<const PromiseVerdict> verdicts) noexcept;
 

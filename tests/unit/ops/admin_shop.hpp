@@ -114,12 +114,12 @@ class AdminShop {
                                                 .admission = shop.admission(),
                                                 .clock = shop.clock,
                                                 .readiness = readiness,
-                                                .counters = counters,
-                                                .queue = shop.queue(),
-                                                .landing = shop.landing(),
+                                                .counters = &counters,
+                                                .queue = &shop.queue(),
+                                                .landing = shop.landing().counters(),
                                                 .ends = shop.ends(),
-                                                .deadlines = shop.deadlines(),
-                                                .reads = shop.reads(),
+                                                .deadlines = &shop.deadlines(),
+                                                .reads = &shop.reads(),
                                                 .sale_changed =
                                                     [this](const model::SaleId& sale) {
                                                       counters.register_sale(sale);
@@ -131,7 +131,7 @@ class AdminShop {
     MetricSources sources;
     sources.gateway = &counters;
     sources.queue = &shop.queue();
-    sources.landing = &shop.landing();
+    sources.landing = &shop.landing().counters();
     sources.ends = &shop.ends();
     sources.deadlines = &shop.deadlines();
     sources.reads = &shop.reads();
