@@ -148,6 +148,14 @@ class Contract(Scenario):
         self.check("POST", one + "/items/{sku}/top-up", admin("POST", item + "/top-up", {"units": 3, "id": "c1", "from": "new"}))
         self.check("POST", one + "/items/{sku}/top-up", admin("POST", item + "/top-up", {"units": -3, "id": "c1", "from": "new"}))
         self.check("POST", one + "/items/{sku}/reduce", admin("POST", item + "/reduce", {"units": 1, "id": "c2"}))
+        # A server by itself has neither lanes elsewhere nor switches, and says so.
+        for method, path, template, body in (("GET", item + "/lanes", one + "/items/{sku}/lanes", None),
+                                             ("PUT", item + "/lanes", one + "/items/{sku}/lanes", {"wanted": "store", "why": "test"}),
+                                             ("GET", "/admin/v1/switches", "/admin/v1/switches", None),
+                                             ("PUT", "/admin/v1/switches/synchronous_ordering", "/admin/v1/switches/{name}", {"value": "on", "why": "test"})):
+            answer = admin(method, path, body)
+            self.assertEqual(answer.status, 409, answer)
+            self.check(method, template, answer)
         for path, template in ((f"/admin/v1/orders/{self.ticket}", "/admin/v1/orders/{ticket}"), (f"/admin/v1/orders/{'0' * 26}", "/admin/v1/orders/{ticket}"),
                                (f"/admin/v1/orders?sale={s}&buyer=alice&state=paid&limit=5", "/admin/v1/orders"), ("/admin/v1/sales", "/admin/v1/sales"),
                                (f"/admin/v1/sales/{s}/verdict", one + "/verdict"), (f"/admin/v1/sales/{s}/funnel", one + "/funnel"), ("/admin/v1/audit", "/admin/v1/audit")):
