@@ -21,8 +21,8 @@ struct RabbitConfig {
   std::string virtual_host = "/";
   std::string user;
   std::string password;
-  std::string prefix = "seckill";      // of every exchange and queue
-  std::uint32_t partitions = 16;       // the same on every node
+  std::string prefix = "seckill";            // of every exchange and queue
+  std::uint32_t partitions = 16;             // the same on every node
   std::size_t queue_messages_max = 200'000;  // a partition; past it publishes are refused, nothing is dropped
   std::chrono::milliseconds connect_longest{2'000};
   std::chrono::milliseconds rpc_longest{5'000};  // declare, bind, consume …
