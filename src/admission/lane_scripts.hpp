@@ -169,6 +169,18 @@ class LaneScripts {
   };
   virtual void live_marks(const LaneKey& lane, const LaneServer& server, base::UtcMs before, std::uint64_t cursor,
                           LaneAnswer<MarkPage> answer) = 0;
+  // Who has a mark, as XXH3-64 of the buyer's bytes, by cursor (0 = start; the answer's `next` 0 = end; a page may be
+  // empty before it). A pass from 0 to 0 in one generation names at least everybody who had a mark when it began, since
+  // no mark goes away; somebody may be named twice. Of any lane that is there; `closed`: it is missing. An engine that
+  // does not offer it answers unavailable, and nodes answer nobody early.
+  struct HolderPage {
+    LaneCode code = LaneCode::closed;
+    model::Generation generation = 0;
+    std::vector<std::uint64_t> fingerprints;
+    std::uint64_t next = 0;
+  };
+  virtual void mark_holders(const LaneKey& lane, const LaneServer& server, std::uint64_t cursor,
+                            LaneAnswer<HolderPage> answer);
   // Answers when everything this server wrote before is on all replicas that it has to have. Redis's WAIT speaks of the
   // waiting connection's own last write: an engine that waits on another connection first writes something there.
   // `refused`: fewer acknowledged in time.

@@ -5,6 +5,7 @@
 
 #include "admission/lane_rules.hpp"
 #include "base/assert.hpp"
+#include "base/hash.hpp"
 
 namespace seckill::admission::steps {
 namespace {
@@ -128,6 +129,19 @@ LaneScripts::MarkPage live_marks(const LaneState& lane, base::UtcMs before, std:
         page.intents.push_back(lane.intent_of(mark.buyer, ticket));
       }
     }
+  }
+  page.next = end < lane.marks.size() ? end : 0;
+  return page;
+}
+
+LaneScripts::HolderPage mark_holders(const LaneState& lane, std::uint64_t cursor) {
+  LaneScripts::HolderPage page;
+  if (lane.phase == LanePhase::missing) return page;
+  page.code = LaneCode::done;
+  page.generation = lane.generation;
+  const std::size_t end = std::min<std::size_t>(lane.marks.size(), cursor + live_marks_page);
+  for (std::size_t place = cursor; place < end; ++place) {
+    page.fingerprints.push_back(base::xxh3_64(lane.marks[place].buyer.view()));
   }
   page.next = end < lane.marks.size() ? end : 0;
   return page;

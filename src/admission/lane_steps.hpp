@@ -38,6 +38,8 @@ LaneCode confirm_published(LaneState& lane, std::span<const model::Ticket> ticke
                                                             base::UtcMs now);
 [[nodiscard]] LaneScripts::MarkPage live_marks(const LaneState& lane, base::UtcMs before, std::uint64_t cursor);
 
+[[nodiscard]] LaneScripts::HolderPage mark_holders(const LaneState& lane, std::uint64_t cursor);
+
 // --- looking ---
 [[nodiscard]] LaneReading read(const LaneState& lane);
 [[nodiscard]] LaneScripts::FoundTickets buyer_tickets(const LaneState& lane, const model::BuyerId& buyer);

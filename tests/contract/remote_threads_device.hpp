@@ -102,6 +102,9 @@ class ConnectedLanes final : public admission::LaneScripts {
                   Answer<MarkPage> answer) override {
     send(std::move(answer), [=](auto& lanes, auto told) { lanes.live_marks(k, s, before, cursor, std::move(told)); });
   }
+  void mark_holders(const Key& k, const Server& s, std::uint64_t cursor, Answer<HolderPage> answer) override {
+    send(std::move(answer), [=](auto& lanes, auto told) { lanes.mark_holders(k, s, cursor, std::move(told)); });
+  }
   void wait_replicas(const Key& k, const Server& s, std::chrono::milliseconds longest, Answer<Code> answer) override {
     send(std::move(answer), [=](auto& lanes, auto told) { lanes.wait_replicas(k, s, longest, std::move(told)); });
   }

@@ -162,6 +162,11 @@ void LaneDesk::work_off(const CallPtr& call, const AskedLane& lane, LaneDecision
     case Decision::admit: break;
   }
   const bool admitted_now = decision.decision == Decision::admit;
+  if (admitted_now) {
+    LaneState& admitting = call->item->lanes[call->lane];
+    const std::scoped_lock lock{admitting.mutex};
+    if (decision.intent) admitting.holders.add(decision.intent->generation, call->request.buyer.view());
+  }
   AdmitReply reply{.answer = admitted_now ? PurchaseAnswer::admitted : PurchaseAnswer::replayed,
                    .ticket = decision.ticket,
                    .own = {}};

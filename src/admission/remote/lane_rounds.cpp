@@ -10,7 +10,9 @@ namespace seckill::admission::remote {
 namespace {
 
 constexpr std::uint32_t suspicions_to_report = 2;  // rounds in a row
-constexpr std::size_t reports_max = 4'096;         // what is more is found again by the next rounds
+constexpr std::int64_t clocks_apart_ms = 500;      // 200 ms between two machines at most, and a call's way
+constexpr std::int64_t holder_pages_spare = 4'096;
+constexpr std::size_t reports_max = 4'096;  // what is more is found again by the next rounds
 
 }  // namespace
 
@@ -43,12 +45,73 @@ void LaneRounds::look(const ItemPtr& item) {
   const CopyPtr copy = item->copy();
   // Whoever asks a lane anything acts on a fresh copy: a rebuild counts on it.
   if (!copies_.fresh(*copy)) return;
+  const std::vector<std::int64_t> refusing = refusing_versions(*item, *copy);
   auto readings = calls_.read_all(*item, *copy);
   for (model::LaneIndex lane = 0; lane < item->lane_count; ++lane) {
     if (copy->lane(lane).state != store::LaneState::lane) continue;
-    const bool work = readings[lane] && readings[lane]->open && readings[lane]->open_intents > 0;
+    const bool open = readings[lane] && readings[lane]->open;
+    const bool work = open && readings[lane]->open_intents > 0;
+    if (open && refusing[lane] > 0) {
+      const std::scoped_lock lock{item->lanes[lane].mutex};
+      item->lanes[lane].refusing_reading = {
+          .generation = readings[lane]->generation, .marks = readings[lane]->marks, .version = refusing[lane]};
+    }
+    const bool flag = refusing[lane] > 0 || item->sold_out.up(ports_.clock.steady_now());
     note(item, *copy, lane, std::move(readings[lane]));
     if (work && !thread_.stopping()) sweep(item, *copy, lane);
+    if (open && flag && !thread_.stopping()) bring_holders(item, *copy, lane);
+  }
+}
+
+// By lane: the version of the terms under which it refuses everybody by its own copy and clock, from now on until
+// other terms come; 0: it may admit. Asked before the lanes are read, so that no mark is younger than the reading.
+std::vector<std::int64_t> LaneRounds::refusing_versions(const RemoteItem& item, const ItemCopy& copy) const {
+  std::vector<std::int64_t> versions(item.lane_count, 0);
+  const model::ItemTerms& terms = copy.terms;
+  const base::UtcMs now = ports_.clock.now_utc();
+  const model::Phase phase = model::phase_at(terms.state, terms.starts_at, terms.ends_at, now);
+  const bool by_state = terms.state == model::SaleState::paused || terms.state == model::SaleState::closed;
+  const bool over = phase == model::Phase::ended && now >= terms.ends_at + clocks_apart_ms;
+  if (!by_state && !over) return versions;
+  for (model::LaneIndex index = 0; index < item.lane_count; ++index) {
+    LaneState& lane = item.lanes[index];
+    const std::scoped_lock lock{lane.mutex};
+    const bool told =
+        lane.configured_generation == copy.lane(index).row.generation && lane.configured_version == terms.version;
+    if (told) versions[index] = terms.version;
+  }
+  return versions;
+}
+
+// A pass over the lane's marks, unless what is here is whole for the last reading. One that fails is begun again with
+// the next round; until it is whole everybody is sent on to the lane.
+void LaneRounds::bring_holders(const ItemPtr& item, const ItemCopy& copy, model::LaneIndex index) {
+  LaneState& lane = item->lanes[index];
+  model::Generation generation = 0;
+  std::int64_t marks = 0;
+  {
+    const std::scoped_lock lock{lane.mutex};
+    if (!lane.reading) return;
+    generation = lane.reading->generation;
+    marks = lane.reading->marks;
+    if (generation != copy.lane(index).row.generation || lane.holders.whole(generation, marks)) return;
+  }
+  MarkHolders::Fingerprints found;
+  found.reserve(static_cast<std::size_t>(marks));
+  std::uint64_t cursor = 0;
+  // A page names somebody or is one of the few empty ones of an engine whose table is being resized.
+  for (std::int64_t page = 0; page <= marks + holder_pages_spare; ++page) {
+    if (thread_.stopping()) return;
+    const auto told = calls_.await<LaneScripts::HolderPage>([&](LaneAnswer<LaneScripts::HolderPage> answer) {
+      calls_.scripts.mark_holders(item->lane_key(index), copy.server(index), cursor, std::move(answer));
+    });
+    if (!told || told->code != LaneCode::done || told->generation != generation) return;
+    found.insert(told->fingerprints.begin(), told->fingerprints.end());
+    cursor = told->next;
+    if (cursor != 0) continue;
+    const std::scoped_lock lock{lane.mutex};
+    lane.holders.replace(generation, marks, std::move(found));
+    return;
   }
 }
 

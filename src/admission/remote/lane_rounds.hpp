@@ -5,6 +5,9 @@
 // published again; confirmed, they leave the stream. So every intent ends in the queue, however often its first
 // message fails (P5, P6), and a lane's open intents are seen here: past a bound its admissions are answered busy.
 //
+// Holders: while an item is sold out, paused or over, the fingerprints of who has a mark are brought here, lane by lane
+// (mark_holders.hpp), so that everybody else is refused without asking the lane.
+//
 // Report: a lane that two rounds in a row found missing, closed or on a foreign server, while a fresh copy says that it
 // is open at the same generation, is closed in the store by LaneAuthority::report_lane, for the leader to rebuild. A
 // lane that does not answer is not reported: unreachable says nothing about the lane.
@@ -15,6 +18,7 @@
 #include <deque>
 #include <mutex>
 #include <string>
+#include <vector>
 
 #include "admission/remote/config.hpp"
 #include "admission/remote/item_copies.hpp"
@@ -55,6 +59,8 @@ class LaneRounds {
   void look(const ItemPtr& item);
   void sweep(const ItemPtr& item, const ItemCopy& copy, model::LaneIndex lane);
   void note(const ItemPtr& item, const ItemCopy& copy, model::LaneIndex lane, base::Result<LaneReading> reading);
+  void bring_holders(const ItemPtr& item, const ItemCopy& copy, model::LaneIndex lane);
+  [[nodiscard]] std::vector<std::int64_t> refusing_versions(const RemoteItem& item, const ItemCopy& copy) const;
   void send_reports();
   [[nodiscard]] bool want_closed(const Report& report);
 

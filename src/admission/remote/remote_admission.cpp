@@ -97,14 +97,28 @@ void RemoteAdmission::admit(const AdmitRequest& request, AdmitDone done) {
 }
 
 std::optional<model::PurchaseAnswer> RemoteAdmission::early_answer(const model::ItemKey& key,
-                                                                   std::optional<std::string_view> /*buyer*/,
-                                                                   std::int64_t /*units_min*/) const noexcept {
+                                                                   std::optional<std::string_view> buyer,
+                                                                   std::int64_t units_min) const noexcept {
   const auto item = known(key);
   if (!item) return std::nullopt;
   const model::ItemTerms& terms = item->copy->terms;
   const model::Phase phase = model::phase_at(terms.state, terms.starts_at, terms.ends_at, ports_.clock.now_utc());
   if (phase == model::Phase::not_started) return model::PurchaseAnswer::not_started;
-  return std::nullopt;
+  if (!buyer) return std::nullopt;
+  const model::LaneIndex index = model::lane_of(*buyer, item->item->lane_count);
+  const store::LaneAuthorityRow& row = item->copy->lane(index);
+  if (row.state != store::LaneState::lane || row.undrained()) return std::nullopt;
+  const bool sold_out =
+      phase == model::Phase::open && item->item->sold_out.covers(units_min, ports_.clock.steady_now());
+  if (phase == model::Phase::open && !sold_out) return std::nullopt;
+  LaneState& lane = item->item->lanes[index];
+  const std::scoped_lock lock{lane.mutex};
+  const LaneState::FlagReading& flag = sold_out ? lane.sold_out_reading : lane.refusing_reading;
+  if (flag.generation != row.row.generation || lane.closed_here >= row.row.generation) return std::nullopt;
+  if (!sold_out && flag.version != terms.version) return std::nullopt;
+  if (!lane.holders.whole(flag.generation, flag.marks) || lane.holders.may_hold(*buyer)) return std::nullopt;
+  if (sold_out) return model::PurchaseAnswer::sold_out;
+  return phase == model::Phase::paused ? model::PurchaseAnswer::paused : model::PurchaseAnswer::ended;
 }
 
 std::optional<model::Ticket> RemoteAdmission::ticket_of(const model::ItemKey& key, const model::BuyerId& buyer,

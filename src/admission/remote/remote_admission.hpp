@@ -48,7 +48,8 @@ class RemoteAdmission final : public Admission {
 
   // --- Admission ---
   void admit(const AdmitRequest& request, AdmitDone done) override;
-  // not_started only. sold_out, paused and ended are the lane's to say: this node cannot know that a buyer has no mark.
+  // not_started to everybody; sold_out, paused and ended to whom this node knows to have no mark (mark_holders.hpp):
+  // as of the reading that raised the flag, which for sold_out is at most a second old.
   [[nodiscard]] std::optional<model::PurchaseAnswer> early_answer(const model::ItemKey& item,
                                                                   std::optional<std::string_view> buyer,
                                                                   std::int64_t units_min) const noexcept override;

@@ -15,6 +15,7 @@
 
 #include "admission/lane_scripts.hpp"
 #include "admission/remote/admit_call.hpp"
+#include "admission/remote/mark_holders.hpp"
 #include "store/lane_authority.hpp"
 
 namespace seckill::admission::remote {
@@ -48,6 +49,15 @@ struct LaneState {
   // Rounds in a row that found it missing, closed or foreign though the copy says open, at this generation.
   model::Generation suspected_generation = 0;
   std::uint32_t suspicions = 0;
+  // Early answers: who has a mark, and how many there were when a flag was last raised on a reading of this lane.
+  MarkHolders holders;
+  struct FlagReading {
+    model::Generation generation = 0;
+    std::int64_t marks = 0;
+    std::int64_t version = 0;  // of the terms that the lane had when it was read
+  };
+  FlagReading sold_out_reading;
+  FlagReading refusing_reading;  // the lane's own terms and clock refused everybody by then: paused or over
   // close_lanes: nothing is asked of this generation and older ones.
   model::Generation closed_here = 0;
 };
@@ -61,6 +71,10 @@ class SoldOutLease {
     const std::scoped_lock lock{mutex_};
     from_ = free_units + 1;
     until_ = until;
+  }
+  [[nodiscard]] bool up(std::chrono::nanoseconds now) const {
+    const std::scoped_lock lock{mutex_};
+    return now < until_;
   }
   [[nodiscard]] bool covers(std::int64_t units, std::chrono::nanoseconds now) const {
     const std::scoped_lock lock{mutex_};

@@ -161,6 +161,15 @@ void StealDesk::resolve(const Job& job, const StealOutcome& outcome) {
   }
 }
 
+// Before the flag goes up: who is refused by it is looked up among these marks.
+void note_sold_out(RemoteItem& item, const std::vector<LaneReading>& readings) {
+  for (model::LaneIndex index = 0; index < item.lane_count; ++index) {
+    LaneState& lane = item.lanes[index];
+    const std::scoped_lock lock{lane.mutex};
+    lane.sold_out_reading = {.generation = readings[index].generation, .marks = readings[index].marks, .version = 0};
+  }
+}
+
 StealOutcome StealDesk::steal(const ItemPtr& item, model::LaneIndex lane, std::int64_t need) {
   std::vector<LaneReading> before;
   for (std::size_t reading = 0; reading < config_.steal_readings_max; ++reading) {
@@ -179,6 +188,7 @@ StealOutcome StealDesk::steal(const ItemPtr& item, model::LaneIndex lane, std::i
     if (!in_transit && !before.empty() && equal(before, now)) {
       // Who asks here may have a ticket that this lane does not know yet: he is not denied (P4).
       if (copy->lane(lane).undrained()) return {};
+      note_sold_out(*item, now);
       item->sold_out.raise(free, asked_at + config_.sold_out_lease);
       return {.kind = Kind::sold_out, .free_units = free};
     }

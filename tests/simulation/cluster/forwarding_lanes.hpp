@@ -30,6 +30,10 @@ class ForwardingLanes : public admission::LaneScripts {
                   std::uint64_t cursor, admission::LaneAnswer<MarkPage> answer) override {
     inner_->live_marks(lane, server_for(lane, server), before, cursor, std::move(answer));
   }
+  void mark_holders(const admission::LaneKey& lane, const admission::LaneServer& server, std::uint64_t cursor,
+                    admission::LaneAnswer<HolderPage> answer) override {
+    inner_->mark_holders(lane, server_for(lane, server), cursor, std::move(answer));
+  }
   void wait_replicas(const admission::LaneKey& lane, const admission::LaneServer& server,
                      std::chrono::milliseconds longest, admission::LaneAnswer<admission::LaneCode> answer) override {
     inner_->wait_replicas(lane, server_for(lane, server), longest, std::move(answer));

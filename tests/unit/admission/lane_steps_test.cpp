@@ -1,6 +1,7 @@
 // The steps of buying, looking and ending.
 #include "admission/lane_steps.hpp"
 
+#include "base/hash.hpp"
 #include "unit/admission/lane_steps_lane.hpp"
 
 namespace seckill::test {
@@ -179,6 +180,26 @@ TEST(LaneSteps, live_marks_are_paged_and_leave_out_what_the_store_has) {
   } while (cursor != 0);
   EXPECT_EQ(pages, 3);
   EXPECT_EQ(seen.size(), 248U) << "published ones too, ended, posted and late ones not";
+}
+
+TEST(LaneSteps, mark_holders_names_every_buyer_with_a_mark_also_one_whose_ticket_has_ended) {
+  TestLane one{1'000, 2};
+  for (int i = 0; i < 250; ++i) one.buy("buyer-" + std::to_string(i), "r1");
+  one.release("buyer-1", "r1");
+  std::vector<std::uint64_t> seen;
+  std::uint64_t cursor = 0;
+  do {
+    const auto page = steps::mark_holders(one.lane, cursor);
+    ASSERT_EQ(page.code, LaneCode::done);
+    ASSERT_EQ(page.generation, 5U);
+    seen.insert(seen.end(), page.fingerprints.begin(), page.fingerprints.end());
+    cursor = page.next;
+  } while (cursor != 0);
+  ASSERT_EQ(seen.size(), 250U);
+  for (int i = 0; i < 250; ++i)
+    EXPECT_EQ(seen[static_cast<std::size_t>(i)], base::xxh3_64("buyer-" + std::to_string(i)));
+  one.lane.phase = LanePhase::missing;
+  EXPECT_EQ(steps::mark_holders(one.lane, 0).code, LaneCode::closed);
 }
 
 TEST(LaneSteps, P6_a_release_gives_the_units_back_once_and_raises_the_epoch) {

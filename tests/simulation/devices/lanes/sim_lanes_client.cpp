@@ -132,6 +132,13 @@ void SimLanesClient::live_marks(const LaneKey& lane, const LaneServer& server, b
       std::move(answer));
 }
 
+void SimLanesClient::mark_holders(const LaneKey& lane, const LaneServer& server, std::uint64_t cursor,
+                                  LaneAnswer<HolderPage> answer) {
+  looking<HolderPage>(
+      "mark_holders", lane, server,
+      [cursor](LaneState& state, base::UtcMs) { return steps::mark_holders(state, cursor); }, std::move(answer));
+}
+
 void SimLanesClient::wait_replicas(const LaneKey& lane, const LaneServer& server, std::chrono::milliseconds longest,
                                    LaneAnswer<LaneCode> answer) {
   const auto shared = std::make_shared<LaneAnswer<LaneCode>>(std::move(answer));

@@ -22,6 +22,8 @@ class SimLanesClient final : public admission::LaneScripts {
                      std::size_t count, admission::LaneAnswer<std::vector<model::OrderIntent>> answer) override;
   void live_marks(const admission::LaneKey& lane, const admission::LaneServer& server, base::UtcMs before,
                   std::uint64_t cursor, admission::LaneAnswer<MarkPage> answer) override;
+  void mark_holders(const admission::LaneKey& lane, const admission::LaneServer& server, std::uint64_t cursor,
+                    admission::LaneAnswer<HolderPage> answer) override;
   void wait_replicas(const admission::LaneKey& lane, const admission::LaneServer& server,
                      std::chrono::milliseconds longest, admission::LaneAnswer<admission::LaneCode> answer) override;
   void read(const admission::LaneKey& lane, const admission::LaneServer& server,

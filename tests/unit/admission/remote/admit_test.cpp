@@ -280,7 +280,7 @@ TEST(RemoteAdmit, a_lane_of_another_generation_is_busy_and_the_copy_is_read_agai
   EXPECT_EQ(world.buy(world.request(world.buyer(0))).answer, PurchaseAnswer::admitted);
 }
 
-TEST(RemoteAdmit, not_started_is_answered_early_and_nothing_else_is) {
+TEST(RemoteAdmit, not_started_is_answered_early_to_everybody) {
   RemoteWorld world;
   EXPECT_EQ(world.admission->early_answer(world.item, "b1", 1), std::nullopt);
   model::Sale edited = *world.database.find_sale(world.item.sale);
@@ -293,7 +293,7 @@ TEST(RemoteAdmit, not_started_is_answered_early_and_nothing_else_is) {
   ASSERT_TRUE(
       world.database.set_sale_state(world.item.sale, model::SaleState::preloaded, model::SaleState::closed, {}));
   world.pass(1'500ms);
-  EXPECT_EQ(world.admission->early_answer(world.item, "nobody", 1), std::nullopt) << "he might hold a mark";
+  EXPECT_EQ(world.admission->early_answer(world.item, std::nullopt, 1), std::nullopt) << "he might hold a mark";
   EXPECT_EQ(world.buy(world.request(world.buyer(0))).answer, PurchaseAnswer::ended);
 }
 

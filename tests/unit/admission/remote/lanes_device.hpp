@@ -75,6 +75,11 @@ class LanesDevice final : public LaneScripts {
     call<MarkPage>("live_marks", key, at, std::move(answer), {},
                    [this, key, before_ms, cursor] { return steps::live_marks(lane(key), before_ms, cursor); });
   }
+  void mark_holders(const LaneKey& key, const LaneServer& at, std::uint64_t cursor,
+                    LaneAnswer<HolderPage> answer) override {
+    call<HolderPage>("mark_holders", key, at, std::move(answer), {.code = LaneCode::foreign, .fingerprints = {}},
+                     [this, key, cursor] { return steps::mark_holders(lane(key), cursor); });
+  }
   void wait_replicas(const LaneKey& key, const LaneServer& at, std::chrono::milliseconds /*longest*/,
                      LaneAnswer<LaneCode> answer) override {
     call<LaneCode>("wait_replicas", key, at, std::move(answer), LaneCode::foreign,
