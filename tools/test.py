@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""`make test` after the build: unit and contract tests, checks, protocol models, black-box tests; ends with "N passed, N failed".
+"""`make test` after the build: unit and contract tests, checks, protocol models, tests on real engines, black-box tests; ends
+with "N passed, N failed", or "N passed, N failed, N skipped" where this machine lacks what a test needs.
 
 Counts are test cases, not executables. Everything runs even when something failed; the failures stand together at the end.
-Usage: tools/test.py [--build build/dev] [--only fast|checks|proof|system]
+Usage: tools/test.py [--build build/dev] [--only fast|checks|proof|engines|system|cluster]
 """
 
 import argparse
@@ -22,14 +23,18 @@ ROOT = Path(__file__).resolve().parent.parent
 CHECKS = ("selftest", "layers", "beast", "style", "docs", "notices", "cases", "mutants", "format")
 SYSTEM_SECONDS_MAX = 20 * 60
 FAST_SECONDS_MAX = 10 * 60
+ENGINES_SECONDS_MAX = 10 * 60
+CLUSTER_SECONDS_MAX = 12 * 60
+PARTS = ("fast", "checks", "proof", "engines", "system", "cluster")
 
 
 class Tally:
-    """What passed and what failed, by name."""
+    """What passed, what failed and what was skipped, by name."""
 
     def __init__(self) -> None:
         self.passed = 0
         self.failed: list[str] = []
+        self.skipped: list[str] = []
 
     def add(self, name: str, good: bool) -> None:
         if good:
@@ -43,22 +48,48 @@ def say(text: str = "") -> None:
 
 
 def fast(build: Path, tally: Tally) -> None:
-    """Every test that ctest knows; GoogleTest writes one file an executable, from which cases are counted."""
+    """Every test that ctest knows and that needs no server."""
+    ctest(build, tally, "unit and contract tests", ["-LE", "engine"], FAST_SECONDS_MAX, {})
+
+
+def engines(build: Path, tally: Tally) -> None:
+    """Tests against real Redis, RabbitMQ and MariaDB, started for them and stopped after them."""
+    tool = ROOT / "tools/cluster/engines.py"
+    folder = build.resolve() / "engines"
+    started = subprocess.run([sys.executable, tool, "start", "--folder", folder], stdin=subprocess.DEVNULL, text=True,
+                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+    say("== tests on real engines")
+    say(started.stdout.strip())
+    try:
+        if started.returncode != 0:
+            absent = "not installed" in started.stdout
+            (tally.skipped if absent else tally.failed).append("tests on real engines: " + started.stdout.strip().splitlines()[0])
+            return
+        pairs = [line.removeprefix("export ").partition("=") for line in (folder / "env").read_text().splitlines()]
+        ctest(build, tally, "tests on real engines", ["-L", "engine"], ENGINES_SECONDS_MAX,
+              {name: value.strip("'") for name, _, value in pairs})
+    finally:
+        subprocess.run([sys.executable, tool, "stop", "--folder", folder], stdout=subprocess.DEVNULL, check=False)
+
+
+def ctest(build: Path, tally: Tally, title: str, selection: list[str], seconds_max: int, extra: dict[str, str]) -> None:
+    """The selected executables; GoogleTest writes one file an executable, from which cases are counted."""
     build = build.resolve()
     results = build / "results"
     results.mkdir(parents=True, exist_ok=True)
-    for old in results.glob("*.xml"):
-        old.unlink()
-    listed = subprocess.run(["ctest", "--test-dir", build, "--show-only=json-v1"], capture_output=True, text=True, check=True)
+    listed = subprocess.run(["ctest", "--test-dir", build, *selection, "--show-only=json-v1"], capture_output=True, text=True,
+                            check=True)
     tests = {test["name"]: Path(test.get("command", ["?"])[0]).name for test in json.loads(listed.stdout)["tests"]}
-    say(f"== unit and contract tests: {len(tests)} executables")
-    environment = os.environ | {"GTEST_OUTPUT": f"xml:{results}/", "GTEST_BRIEF": "1",
-                                "ASAN_OPTIONS": "detect_stack_use_after_return=1:strict_string_checks=1",
-                                "UBSAN_OPTIONS": "print_stacktrace=1"}
+    say(f"== {title}: {len(tests)} executables")
+    for executable in tests.values():
+        (results / f"{executable}.xml").unlink(missing_ok=True)
+    environment = os.environ | extra | {"GTEST_OUTPUT": f"xml:{results}/", "GTEST_BRIEF": "1",
+                                        "ASAN_OPTIONS": "detect_stack_use_after_return=1:strict_string_checks=1",
+                                        "UBSAN_OPTIONS": "print_stacktrace=1"}
     junit = build / "ctest.xml"
     junit.unlink(missing_ok=True)
-    subprocess.run(["ctest", "--test-dir", build, "--output-on-failure", "--output-junit", junit.resolve(), "-j",
-                    str(os.cpu_count() or 1), "--no-tests=error", "--stop-time", stop_time(FAST_SECONDS_MAX)],
+    subprocess.run(["ctest", "--test-dir", build, *selection, "--output-on-failure", "--output-junit", junit.resolve(), "-j",
+                    str(os.cpu_count() or 1), "--no-tests=error", "--stop-time", stop_time(seconds_max)],
                    env=environment, check=False)
     outcome = {case.get("name"): case.get("status") == "run" for case in
                (ElementTree.parse(junit).getroot().iter("testcase") if junit.is_file() else [])}
@@ -77,8 +108,11 @@ def count_cases(xml: Path, tally: Tally) -> None:
     except (OSError, ElementTree.ParseError):
         return
     for case in cases:
-        if case.get("status") == "run" and case.get("result") != "skipped":
-            tally.add(f"{case.get('classname')}.{case.get('name')}", case.find("failure") is None)
+        name = f"{case.get('classname')}.{case.get('name')}"
+        if case.get("result") == "skipped":
+            tally.skipped.append(name)
+        elif case.get("status") == "run":
+            tally.add(name, case.find("failure") is None)
 
 
 def stop_time(seconds: int) -> str:
@@ -116,46 +150,61 @@ def proof(tally: Tally) -> None:
 
 
 def system(build: Path, tally: Tally) -> None:
-    """The black-box suite against the real binary. It prints its own progress and ends with a summary line."""
-    runner = ROOT / "tests/system/run.py"
+    """The black-box suite against the real binary."""
+    suite("system", "black-box tests", build, tally, [], SYSTEM_SECONDS_MAX)
+
+
+def cluster(build: Path, tally: Tally) -> None:
+    """The short set of the cluster's black-box suite; `make test-cluster` runs all of it."""
+    suite("cluster", "cluster tests", build, tally, ["--short"], CLUSTER_SECONDS_MAX)
+
+
+def suite(name: str, title: str, build: Path, tally: Tally, words: list[str], seconds_max: int) -> None:
+    """A Python suite. It prints its own progress and ends with a summary line."""
+    runner = ROOT / "tests" / name / "run.py"
     binary = build / "seckill"
     if not runner.is_file() or not binary.is_file():
-        say(f"== black-box tests: none ({'no tests/system/run.py' if binary.is_file() else f'no {binary}'})")
+        tally.skipped.append(f"{title}: none ({f'no tests/{name}/run.py' if binary.is_file() else f'no {binary}'})")
         return
-    say("== black-box tests")
+    say(f"== {title}")
     environment = os.environ | {"SECKILL_BINARY": str(binary.resolve())}
     results = build.resolve() / "results"
     results.mkdir(parents=True, exist_ok=True)
     process = subprocess.Popen([sys.executable, "-u", runner, "--binary", str(binary.resolve()), "--results",
-                                str(results / "system.json")], cwd=ROOT,
+                                str(results / f"{name}.json"), *words], cwd=ROOT,
                                env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                stderr=subprocess.STDOUT, start_new_session=True)
     try:
-        text, finished = follow(process, SYSTEM_SECONDS_MAX)
+        text, finished = follow(process, seconds_max)
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(10 if finished else 0)
     finally:  # also what the suite started and did not end
+        if process.poll() is None:
+            process.terminate()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(30)
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
     code = process.wait()
     if not finished:
-        tally.add(f"black-box tests: stopped after {SYSTEM_SECONDS_MAX // 60} minutes", False)
+        tally.add(f"{title}: stopped after {seconds_max // 60} minutes", False)
     passed = failed = None
     names: list[str] = []
     for line in text.split("\n"):
-        if match := re.fullmatch(r"(?:system: )?(\d+) passed, (\d+) failed(?:, \d+ skipped)?", line.strip()):
+        if match := re.fullmatch(rf"(?:{name}: )?(\d+) passed, (\d+) failed(?:, (\d+) skipped)?", line.strip()):
             passed, failed = int(match.group(1)), int(match.group(2))
+            tally.skipped += [f"{name}: a test (see above)"] * int(match.group(3) or 0)
         elif match := re.match(r"(?:FAIL|ERROR): (\S+)", line):
             names.append(match.group(1))
     if passed is None:
-        tally.add("black-box tests (no summary line)", code == 0)
+        tally.add(f"{title} (no summary line)", code == 0)
         return
     tally.passed += passed
     names = list(dict.fromkeys(names))[:failed]
     names += ["see above"] * (failed - len(names))
-    tally.failed += [f"system: {name}" for name in names]
+    tally.failed += [f"{name}: {test}" for test in names]
     if code != 0 and failed == 0:
-        tally.failed.append(f"black-box tests: exit code {code}")
+        tally.failed.append(f"{title}: exit code {code}")
 
 
 def follow(process: subprocess.Popen, seconds_max: int) -> tuple[str, bool]:
@@ -178,21 +227,23 @@ def follow(process: subprocess.Popen, seconds_max: int) -> tuple[str, bool]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", type=Path, default=ROOT / "build/dev", help="build folder (default build/dev)")
-    parser.add_argument("--only", choices=("fast", "checks", "proof", "system"), help="run one part")
+    parser.add_argument("--only", choices=PARTS, help="run one part")
     options = parser.parse_args()
     tally = Tally()
-    if options.only in (None, "fast"):
-        fast(options.build, tally)
-    if options.only in (None, "checks"):
-        checks(tally)
-    if options.only in (None, "proof"):
-        proof(tally)
-    if options.only in (None, "system"):
-        system(options.build, tally)
+    with_build = {"fast": fast, "engines": engines, "system": system, "cluster": cluster}
+    for part in PARTS:
+        if options.only in (None, part):
+            if part in with_build:
+                with_build[part](options.build, tally)
+            else:
+                {"checks": checks, "proof": proof}[part](tally)
     say()
+    for name in dict.fromkeys(tally.skipped):
+        count = tally.skipped.count(name)
+        say(f"SKIPPED {name}{f' ({count} times)' if count > 1 else ''}")
     for name in tally.failed:
         say(f"FAILED  {name}")
-    say(f"{tally.passed} passed, {len(tally.failed)} failed")
+    say(f"{tally.passed} passed, {len(tally.failed)} failed" + (f", {len(tally.skipped)} skipped" if tally.skipped else ""))
     sys.exit(1 if tally.failed or not tally.passed else 0)
 
 
