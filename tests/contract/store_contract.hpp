@@ -34,6 +34,7 @@ struct Backend {
   std::function<std::unique_ptr<Place>()> make_place;
   bool outlives_its_process = true;  // else what a killed process wrote is gone, and kill -9 proves nothing
   bool is_lane_authority = false;    // its Store is a LaneAuthority too
+  bool has_backup = true;            // else backup() is Errc::refused and says whose business it is
   // NOLINTNEXTLINE(readability-identifier-naming): the name by which GoogleTest finds it
   friend void PrintTo(const Backend& backend, std::ostream* out) { *out << backend.name; }
 };
