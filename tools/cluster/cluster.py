@@ -93,8 +93,12 @@ def main() -> int:
     parser.add_argument("--folder", type=Path, required=True)
     parser.add_argument("--binary", type=Path, default=Path("build/release/seckill"))
     parser.add_argument("--rabbit", type=int, choices=(1, 3), default=1, help="nodes of RabbitMQ")
-    parser.add_argument("more", nargs="*", help="demo: passed on to seckill demo")
-    options = parser.parse_args()
+    mine = sys.argv[1:]
+    more: list[str] = []
+    if "--" in mine:
+        mine, more = mine[:mine.index("--")], mine[mine.index("--") + 1:]
+    options = parser.parse_args(mine)
+    options.more = more
     try:
         if options.command == "up":
             return up(options)
