@@ -196,18 +196,17 @@ void Publisher::heard(const amqp::Confirmed& confirmed) {
 
 // The broker acknowledges what it returned as well, afterwards (FS-16).
 void Publisher::heard(const amqp::Returned& returned) {
+  if (!topology_in_doubt_) base::log::warn("{}: a message came back: {}", config_.connection_name, returned.reason);
   topology_in_doubt_ = true;
   const auto sequence = std::strtoull(returned.message_id.c_str(), nullptr, 10);
   const auto found = sent_.find(sequence);
   if (found == sent_.end()) return;
+  const std::scoped_lock lock{mutex_};
   if (const auto* id = std::get_if<Id>(&found->second)) {
     ++counters_.returned;
-    base::log::warn("{}: a message came back: {}", config_.connection_name, returned.reason);
-    const std::scoped_lock lock{mutex_};
     if (const auto pending = pending_.find(*id); pending != pending_.end()) pending->second.returned = true;
   } else if (const auto* bell = std::get_if<Bell>(&found->second)) {
     bells_declared_.erase(bell->pay_window);
-    const std::scoped_lock lock{mutex_};
     bells_.insert(bell->pay_window);
   }
 }
