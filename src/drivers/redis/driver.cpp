@@ -197,6 +197,9 @@ void Driver::shut_down() {
   for (std::unique_ptr<PendingCall>& call : std::exchange(unrouted_, {})) {
     shared_.fail(std::move(call), base::Errc::unavailable, "stopped");
   }
+  for (ReplicaWait& wait : std::exchange(unrouted_waits_, {})) {
+    finish(shared_, wait, base::fail(base::Errc::unavailable, "waiting for replicas", "stopped"));
+  }
   for (Postponed& postponed : std::exchange(postponed_, {})) {
     shared_.fail(std::move(postponed.call), base::Errc::unavailable, "stopped");
   }
@@ -245,16 +248,10 @@ void Driver::tick() {
     for (const Endpoint& master : cluster_->map().masters) {
       if (link_to(master)->is_down()) cluster_->want();
     }
-    if (!unrouted_.empty()) cluster_->want();
+    if (!unrouted_.empty() || !unrouted_waits_.empty()) cluster_->want();
     cluster_->check(now);
   }
-  for (std::unique_ptr<PendingCall>& call : std::exchange(unrouted_, {})) {
-    if (now < call->deadline) {
-      unrouted_.push_back(std::move(call));
-    } else {
-      shared_.fail(std::move(call), base::Errc::unavailable, "no server is known for its slot");
-    }
-  }
+  expire_unrouted(now);
   for (Postponed& postponed : std::exchange(postponed_, {})) {
     if (now >= postponed.call->deadline) {
       shared_.fail(std::move(postponed.call), base::Errc::unavailable, "the server was not ready for it in time");
@@ -269,6 +266,23 @@ void Driver::tick() {
       askings_.push_back(asking);
     } else {
       asking->end(base::fail(base::Errc::unavailable, std::string(doing), "no server of the cluster answers"));
+    }
+  }
+}
+
+void Driver::expire_unrouted(TimePoint now) {
+  for (std::unique_ptr<PendingCall>& call : std::exchange(unrouted_, {})) {
+    if (now < call->deadline) {
+      unrouted_.push_back(std::move(call));
+    } else {
+      shared_.fail(std::move(call), base::Errc::unavailable, "no server is known for its slot");
+    }
+  }
+  for (ReplicaWait& wait : std::exchange(unrouted_waits_, {})) {
+    if (now < wait.deadline) {
+      unrouted_waits_.push_back(std::move(wait));
+    } else {
+      finish(shared_, wait, base::fail(base::Errc::unavailable, "waiting for replicas", "no server is known"));
     }
   }
 }

@@ -64,6 +64,7 @@ class Driver final : public Redis, public LinkOwner {
   [[nodiscard]] std::shared_ptr<Link> link_to(const Endpoint& node);
   [[nodiscard]] Link* owner_link(std::uint16_t slot);
   void map_arrived();
+  void expire_unrouted(TimePoint now);
   void drop_strangers();
   void arm_tick();
   void tick();
@@ -88,6 +89,7 @@ class Driver final : public Redis, public LinkOwner {
   std::vector<Link*> owner_links_;                                // beside cluster_->map().masters; null: not looked up
   std::unordered_map<std::string, std::unique_ptr<ReplicaWaits>> waits_;
   std::vector<std::unique_ptr<PendingCall>> unrouted_;  // nobody serves their slot, as far as known
+  std::vector<ReplicaWait> unrouted_waits_;
   std::vector<Postponed> postponed_;
   std::vector<std::shared_ptr<Asking>> askings_;  // until a map is known
 

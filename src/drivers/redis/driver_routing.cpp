@@ -52,7 +52,7 @@ void Driver::route_wait(ReplicaWait wait) {
     const Endpoint* const owner = cluster_->map().owner(wait.slot);
     if (owner == nullptr) {
       cluster_->want();
-      finish(shared_, wait, base::fail(base::Errc::unavailable, "waiting for replicas", "no server is known"));
+      unrouted_waits_.push_back(std::move(wait));
       return;
     }
     addresses = {*owner};
@@ -154,6 +154,7 @@ void Driver::map_arrived() {
     }
   }
   for (std::unique_ptr<PendingCall>& call : again) route(std::move(call));
+  for (ReplicaWait& wait : std::exchange(unrouted_waits_, {})) route_wait(std::move(wait));
   for (const std::shared_ptr<Asking>& asking : std::exchange(askings_, {})) ask(asking);
   drop_strangers();
 }

@@ -12,10 +12,11 @@ namespace {
 
 constexpr std::string_view written_key_prefix = "seckill:wait:";
 constexpr std::string_view written_key_lives_ms = "1000";
-// WAIT ends so much before its callers' deadline that they still get its number …
-constexpr std::chrono::milliseconds reply_takes{25};
-// … and its connection is given up so much after, because the server looks at its clock only now and then.
-constexpr std::chrono::milliseconds server_late{500};
+// A server looks at its clock ten times a second: WAIT is told to end so much before its callers' deadline, or at half
+// their time, so that they still get its number …
+constexpr std::chrono::milliseconds server_late{125};
+// … and only so much after it is its connection given up.
+constexpr std::chrono::milliseconds server_hangs{500};
 
 }  // namespace
 
@@ -52,8 +53,9 @@ void ReplicaWaits::start() {
   waiting_ = std::move(others);
   busy_ = true;
 
-  const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(latest - Clock::now()) - reply_takes;
-  const std::string ms = std::to_string(std::max<std::int64_t>(left.count(), 1));  // 0 would wait for ever
+  const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(latest - Clock::now());
+  const auto longest = std::max(left - server_late, left / 2);
+  const std::string ms = std::to_string(std::max<std::int64_t>(longest.count(), 1));  // 0 would wait for ever
   const std::string count = std::to_string(replicas);
   const std::string key = key_beside(written_key_prefix, under_way_.front().routing_key);
   const auto push = [&](std::string wire, CallDone done) {
@@ -61,7 +63,7 @@ void ReplicaWaits::start() {
     call->wire = std::move(wire);
     call->pinned = true;
     call->expected = expected;
-    call->deadline = latest + server_late;
+    call->deadline = latest + server_hangs;
     call->done = std::move(done);
     shared_.open_own(call->wire.size());
     link_->push(std::move(call));

@@ -17,8 +17,6 @@
 #include <stdexcept>
 #include <thread>
 
-#include "drivers/redis/slots.hpp"
-
 namespace seckill::drivers::redis {
 namespace {
 
@@ -68,11 +66,11 @@ RedisServer::~RedisServer() {
 }
 
 void RedisServer::start() {
-  spawn();
+  start_without_waiting();
   if (!wait_until([this] { return cli("ping") == "PONG"; })) throw std::runtime_error("redis-server does not answer");
 }
 
-void RedisServer::spawn() {
+void RedisServer::start_without_waiting() {
   std::vector<std::string> words{
       "redis-server", "--port", std::to_string(port_), "--bind", "127.0.0.1", "--dir",    folder_, "--daemonize", "no",
       "--save",       "",       "--appendonly",        "no",     "--logfile", "redis.log"};
@@ -94,6 +92,10 @@ void RedisServer::kill() {
   if (child_ <= 0) return;
   ::kill(child_, SIGKILL);
   reap();
+}
+
+void RedisServer::add_options(const std::vector<std::string>& options) {
+  options_.insert(options_.end(), options.begin(), options.end());
 }
 
 void RedisServer::reap() {
@@ -174,28 +176,28 @@ base::Result<std::optional<std::uint32_t>> wait_for_replicas(Redis& redis, const
 }
 
 CallDone Answers::take(std::size_t place) {
-  return [this, place](base::Result<CallAnswer> answer) {
-    const std::lock_guard lock(mutex_);
-    answers_.emplace_back(place, std::move(answer));
-    came_.notify_all();
+  return [kept = kept_, place](base::Result<CallAnswer> answer) {
+    const std::lock_guard lock(kept->mutex);
+    kept->answers.emplace_back(place, std::move(answer));
+    kept->came.notify_all();
   };
 }
 
 void Answers::wait_for(std::size_t number) {
-  std::unique_lock lock(mutex_);
-  if (!came_.wait_for(lock, std::chrono::seconds{60}, [&] { return answers_.size() >= number; })) {
-    throw std::runtime_error("answers are missing");
-  }
+  std::unique_lock lock(kept_->mutex);
+  const bool came =
+      kept_->came.wait_for(lock, std::chrono::seconds{60}, [&] { return kept_->answers.size() >= number; });
+  if (!came) throw std::runtime_error("answers are missing");
 }
 
 std::size_t Answers::number() const {
-  const std::lock_guard lock(mutex_);
-  return answers_.size();
+  const std::lock_guard lock(kept_->mutex);
+  return kept_->answers.size();
 }
 
-std::vector<std::pair<std::size_t, base::Result<CallAnswer>>> Answers::all() const {
-  const std::lock_guard lock(mutex_);
-  return answers_;
+std::vector<Answers::Placed> Answers::all() const {
+  const std::lock_guard lock(kept_->mutex);
+  return kept_->answers;
 }
 
 }  // namespace seckill::drivers::redis

@@ -13,6 +13,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "drivers/redis/redis.hpp"
@@ -34,15 +35,17 @@ class RedisServer {
   [[nodiscard]] std::string address() const { return "127.0.0.1:" + std::to_string(port_); }
   [[nodiscard]] const std::filesystem::path& folder() const noexcept { return folder_; }
 
-  void start();   // after kill() or shut_down(), with the same port and data
-  void kill();    // -9
-  void pause();   // SIGSTOP
-  void resume();  // SIGCONT
+  void start();                  // after kill(), with the same port and data
+  void start_without_waiting();  // … it may still be loading them
+  void kill();                   // -9
+  void pause();                  // SIGSTOP
+  void resume();                 // SIGCONT
+  [[nodiscard]] bool is_running() const noexcept { return child_ > 0; }
+  void add_options(const std::vector<std::string>& options);  // for the next start
   // What redis-cli prints for these words, asked over a connection of its own.
   std::string cli(const std::string& words) const;
 
  private:
-  void spawn();
   void reap();
 
   std::filesystem::path folder_;
@@ -51,29 +54,7 @@ class RedisServer {
   pid_t child_ = -1;
 };
 
-// Masters with `replicas` each, joined to a cluster by redis-cli.
-class RedisCluster {
- public:
-  explicit RedisCluster(std::size_t masters = 3, std::size_t replicas = 1);
-
-  [[nodiscard]] std::vector<std::string> addresses() const;
-  // The server that masters the slot, as the first node alive says; waits until there is one.
-  RedisServer& master_of(std::uint16_t slot);
-  // Any other master.
-  RedisServer& other_master(std::uint16_t slot);
-  [[nodiscard]] RedisServer& node(std::size_t i) { return *nodes_[i]; }
-  [[nodiscard]] RedisServer& replica_of(const RedisServer& master);
-  [[nodiscard]] std::size_t size() const noexcept { return nodes_.size(); }
-  // `key`'s slot goes to another master; `between` runs while the slot is on its way, its keys not yet moved.
-  void migrate(std::uint16_t slot, RedisServer& from, RedisServer& to, const std::function<void()>& between);
-  // All nodes agree that every slot is served.
-  void wait_until_whole();
-
- private:
-  std::vector<std::unique_ptr<RedisServer>> nodes_;
-};
-
-// What redis-cli prints for these words of a shell command line; without the last newline.
+// What a shell command line prints, without the last newline.
 std::string shell(const std::string& command);
 
 // Waits until `holds`, at most a generous time; false when it never did.
@@ -92,18 +73,23 @@ base::Result<std::optional<std::uint32_t>> wait_for_replicas(Redis& redis, const
                                                              std::uint32_t replicas, std::chrono::milliseconds longest,
                                                              std::optional<RedisIdentity> expected = std::nullopt);
 
-// Answers of many calls, counted as they come.
+// Answers of many calls, kept as they come; a call may outlive it.
 class Answers {
  public:
-  CallDone take(std::size_t place);  // the answer of that place
-  void wait_for(std::size_t number);
+  using Placed = std::pair<std::size_t, base::Result<CallAnswer>>;
+
+  CallDone take(std::size_t place);
+  void wait_for(std::size_t number);  // throws when they do not come
   [[nodiscard]] std::size_t number() const;
-  [[nodiscard]] std::vector<std::pair<std::size_t, base::Result<CallAnswer>>> all() const;
+  [[nodiscard]] std::vector<Placed> all() const;
 
  private:
-  mutable std::mutex mutex_;
-  std::condition_variable came_;
-  std::vector<std::pair<std::size_t, base::Result<CallAnswer>>> answers_;
+  struct Kept {
+    std::mutex mutex;
+    std::condition_variable came;
+    std::vector<Placed> answers;
+  };
+  std::shared_ptr<Kept> kept_ = std::make_shared<Kept>();
 };
 
 }  // namespace seckill::drivers::redis
