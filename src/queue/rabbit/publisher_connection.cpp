@@ -93,7 +93,10 @@ void Publisher::serve(amqp::Connection& connection) {
     more = write_some(connection);
     ring_bells(connection);
     begin_barriers(connection);
-    if (!connection.alive()) return;
+    if (!connection.alive()) {
+      base::log::warn("{}: the broker does not take what is written to it", config_.connection_name);
+      return;
+    }
   }
 }
 
