@@ -17,7 +17,6 @@ class Stock(ClusterScenario):
             self.assertEqual(reasons["admitted"] + reasons["replayed"], total, reasons)
             self.assertEqual(reasons["sold_out"], crowd - total, reasons)
             self.check_at_quiet(sale)
-            self.accepted.clear()
 
     def test_FS_20_lanes_on_every_master_serve_their_buyers(self):
         sale = self.front.sale(total=96, lanes=12)
@@ -32,7 +31,7 @@ class Stock(ClusterScenario):
         sale = self.front.sale(total=50)
         clients = self.both()
         clicks = http.together([lambda i=i: clients[i % 2].buy_patiently("greedy", sale) for i in range(200)], 50)
-        self.remember([("greedy", click) for click in clicks])
+        self.remember(sale, [("greedy", click) for click in clicks])
         reasons = self.reasons([("greedy", click) for click in clicks])
         self.assertEqual((reasons["admitted"], reasons["limit_reached"]), (1, 199), reasons)
         others = self.buy_all(self.buyers(49), sale, through=clients)
@@ -48,14 +47,13 @@ class Stock(ClusterScenario):
             sale = self.front.sale(total=16, limit=limit)
             request = str(uuid.uuid4())
             same = http.together([lambda i=i: clients[i % 2].buy_patiently("twice", sale, request_id=request) for i in range(20)])
-            self.remember([("twice", answer) for answer in same])
+            self.remember(sale, [("twice", answer) for answer in same])
             self.assertEqual({answer.json.get("ticket") for answer in same}, {same[0].json["ticket"]}, same)
             other = http.together([lambda i=i: clients[i % 2].buy_patiently("twice", sale) for i in range(20)])
-            self.remember([("twice", answer) for answer in other])
+            self.remember(sale, [("twice", answer) for answer in other])
             reasons = self.reasons([("twice", answer) for answer in other])
             self.assertEqual((reasons["admitted"], reasons["limit_reached"]), (limit - 1, 21 - limit), reasons)
             self.check_at_quiet(sale)
-            self.accepted.clear()
 
     def test_FS_68_names_that_differ_in_case_or_a_space_are_two_buyers(self):
         sale = self.front.sale(total=16)

@@ -42,11 +42,12 @@ class ClusterScenario(unittest.TestCase):
             self.cluster = _shared
         self.front = self.cluster.front
         self.checks = Checks(self, self.cluster)
-        self.accepted = []
+        self.accepted = collections.defaultdict(list)  # sale → (buyer, ticket) of every answer admitted or replayed
 
     def tearDown(self):
         global _shared
-        failed = not self._outcome.success
+        result = self._outcome.result  # the test's own failure is told before tearDown runs
+        failed = any(test is self for test, _ in result.failures + result.errors)
         if failed:
             print(self.cluster.last_words(), flush=True)
         if failed or self.own_cluster is not None:
@@ -65,11 +66,11 @@ class ClusterScenario(unittest.TestCase):
             return lambda: call(buyer, sale, sku, **more)
         answers = http.together([job(index, buyer) for index, buyer in enumerate(buyers)], threads)
         pairs = list(zip(buyers, answers))
-        self.remember(pairs)
+        self.remember(sale, pairs)
         return pairs
 
-    def remember(self, pairs):
-        self.accepted += [(buyer, answer.json["ticket"]) for buyer, answer in pairs
+    def remember(self, sale, pairs):
+        self.accepted[sale] += [(buyer, answer.json["ticket"]) for buyer, answer in pairs
                           if not isinstance(answer, Exception) and answer.status in (200, 202)]
 
     def reasons(self, pairs):
@@ -90,8 +91,12 @@ class ClusterScenario(unittest.TestCase):
         """Until every one of these tickets is an order."""
         for buyer, answer in pairs:
             ticket = answer.json["ticket"]
-            state = http.eventually(lambda: self.front.outcome(buyer, sale, ticket).json.get("state") == "ordered", within=within, every=0.1)
-            self.assertTrue(state, f"{ticket} of {buyer} is no order: {self.front.outcome(buyer, sale, ticket)}")
+            self.assertTrue(http.eventually(lambda: self.state(buyer, sale, ticket) == "ordered", within=within, every=0.1),
+                            f"{ticket} of {buyer} is no order: {self.front.outcome(buyer, sale, ticket)}")
+
+    def state(self, buyer, sale, ticket):
+        """queued, ordered, parked or failed; "" when the server cannot tell."""
+        return self.front.outcome(buyer, sale, ticket).json.get("state", "")
 
     def check_at_quiet(self, sale, **more):
-        self.checks.at_quiet(sale, self.accepted, allowed_errors=self.allowed_errors, **more)
+        self.checks.at_quiet(sale, self.accepted[sale], allowed_errors=self.allowed_errors, **more)

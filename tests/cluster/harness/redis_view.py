@@ -26,6 +26,11 @@ class RedisView:
                     port = int(str(error).rsplit(":", 1)[1])
         raise AssertionError(f"Redis Cluster sends {key} around in circles")
 
+    def on(self, server, *words):
+        """One command at this server itself."""
+        with redis_servers.Resp(server.record["port"], redis_servers.password(self.folder)) as redis:
+            return redis.call(*words)
+
     def _any_port(self):
         for server in redis_servers.cluster_servers(self.folder):
             if server.pid:
