@@ -3,6 +3,7 @@
 #include <charconv>
 
 #include "admission/redis/packed_mark.hpp"
+#include "base/hash.hpp"
 
 namespace seckill::admission::redis {
 namespace {
@@ -18,6 +19,15 @@ std::optional<LaneCode> code_from(std::string_view text) {
 }
 
 std::int64_t number(const RedisReply& reply) { return reply.integer().value_or(0); }
+
+// A cursor is any 64-bit number, so it travels as text.
+std::optional<std::uint64_t> cursor_in(const RedisReply& reply) {
+  const std::string_view text = reply.text();
+  std::uint64_t cursor = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), cursor);
+  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+  return cursor;
+}
 
 // Where intents come from: the lane as it says it is, with its terms.
 struct Source {
@@ -201,9 +211,9 @@ std::optional<LaneScripts::MarkPage> page_in(const RedisReply& reply, const Lane
   const Items& items = reply.items();
   if (items.size() < 3) return std::nullopt;
   LaneScripts::MarkPage page;
-  const std::string_view next = items[0].text();
-  const auto [end, error] = std::from_chars(next.data(), next.data() + next.size(), page.next);
-  if (error != std::errc{} || end != next.data() + next.size()) return std::nullopt;
+  const auto next = cursor_in(items[0]);
+  if (!next) return std::nullopt;
+  page.next = *next;
   const auto source = source_of(lane, number(items[1]), items[2]);
   const bool all_read = source && each_mark(items, 3, *source, [&](const auto& buyer, const auto& ticket) {
                           if (ticket.terms && ticket.admitted_at < before) {
@@ -211,6 +221,21 @@ std::optional<LaneScripts::MarkPage> page_in(const RedisReply& reply, const Lane
                           }
                         });
   if (!all_read) return std::nullopt;
+  return page;
+}
+
+std::optional<LaneScripts::HolderPage> holders_in(const RedisReply& reply) {
+  const auto code = code_in(reply);
+  if (!code) return std::nullopt;
+  LaneScripts::HolderPage page;
+  page.code = *code;
+  if (*code != LaneCode::done) return page;
+  const Items& items = reply.items();
+  const auto next = items.size() < 3 ? std::nullopt : cursor_in(items[2]);
+  if (!next) return std::nullopt;
+  page.generation = static_cast<model::Generation>(number(items[1]));
+  page.next = *next;
+  for (std::size_t i = 3; i < items.size(); ++i) page.fingerprints.push_back(base::xxh3_64(items[i].text()));
   return page;
 }
 

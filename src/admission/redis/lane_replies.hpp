@@ -18,6 +18,7 @@ using drivers::redis::RedisReply;
 [[nodiscard]] std::optional<std::vector<model::OrderIntent>> claimed_in(const RedisReply& reply, const LaneKey& lane);
 [[nodiscard]] std::optional<LaneScripts::MarkPage> page_in(const RedisReply& reply, const LaneKey& lane,
                                                            base::UtcMs before);
+[[nodiscard]] std::optional<LaneScripts::HolderPage> holders_in(const RedisReply& reply);
 [[nodiscard]] std::optional<LaneReading> reading_in(const RedisReply& reply);
 [[nodiscard]] std::optional<LaneScripts::FoundTickets> found_in(const RedisReply& reply, const LaneKey& lane,
                                                                 const model::BuyerId& buyer);

@@ -94,6 +94,11 @@ class RedisLanes final : public LaneScripts {
     call<MarkPage>("live_marks", lane, server, LaneKeys::buying, {std::to_string(cursor)}, std::move(answer),
                    [lane, before](const RedisReply& reply) { return page_in(reply, lane, before); });
   }
+  void mark_holders(const LaneKey& lane, const LaneServer& server, std::uint64_t cursor,
+                    LaneAnswer<HolderPage> answer) override {
+    call<HolderPage>("mark_holders", lane, server, LaneKeys::buying, {std::to_string(cursor)}, std::move(answer),
+                     holders_in);
+  }
   void wait_replicas(const LaneKey& lane, const LaneServer& server, std::chrono::milliseconds longest,
                      LaneAnswer<LaneCode> answer) override {
     const std::uint32_t replicas = config_.replicas;

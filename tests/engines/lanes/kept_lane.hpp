@@ -27,6 +27,7 @@ struct KeptLane {
 [[nodiscard]] std::string text(const LaneDecisions& decisions);
 [[nodiscard]] std::string text(const LaneReading& reading);
 [[nodiscard]] std::string text(const LaneScripts::FoundTickets& found);
+[[nodiscard]] std::string text(const LaneScripts::HolderPage& page);
 [[nodiscard]] std::string text(const LaneDebit& debit);
 [[nodiscard]] std::string text(const AdoptReply& reply);
 // Sorted.

@@ -133,6 +133,13 @@ std::string text(const LaneScripts::FoundTickets& found) {
   return all;
 }
 
+std::string text(const LaneScripts::HolderPage& page) {
+  std::vector<std::uint64_t> fingerprints = page.fingerprints;
+  std::ranges::sort(fingerprints);
+  return fmt::format("{} generation {} next {}: {}", text(page.code), page.generation, page.next,
+                     fmt::join(fingerprints, " "));
+}
+
 std::string text(const LaneDebit& debit) { return fmt::format("{} {}", text(debit.code), debit.units); }
 
 std::string text(const AdoptReply& reply) {

@@ -89,7 +89,7 @@ bool RandomLane::step() {
     case 1: confirm(); break;
     case 2: claim(); break;
     case 3: marks(); break;
-    case 4: read(); break;
+    case 4: once_in(2) ? read() : holders(); break;
     case 5: find(); break;
     case 6: end(true); break;
     case 7: end(true); break;
@@ -192,6 +192,13 @@ void RandomLane::marks() {
   });
   compare("the answer", script,
           all_pages([&](std::uint64_t cursor) { return steps::live_marks(model_, before, cursor); }));
+}
+
+void RandomLane::holders() {
+  said_ = "mark_holders";
+  const auto script = ask<LaneScripts::HolderPage>(
+      [&](auto answer) { redis_.lanes().mark_holders(key_, server_, 0, std::move(answer)); });
+  compare("the answer", text(script), text(steps::mark_holders(model_, 0)));
 }
 
 void RandomLane::read() {

@@ -41,6 +41,7 @@ class RandomLane {
   void confirm();
   void claim();
   void marks();
+  void holders();
   void read();
   void find();
   void end(bool released);
