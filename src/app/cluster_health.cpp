@@ -5,6 +5,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <condition_variable>
+#include <memory>
+#include <mutex>
 #include <utility>
 
 #include "admission/redis/redis_lanes.hpp"
@@ -35,6 +38,33 @@ std::optional<double> time_of(const drivers::redis::RedisReply& reply) {
   const auto micros = reply.items()[1].integer();
   if (!seconds || !micros) return std::nullopt;
   return static_cast<double>(*seconds) * 1e3 + static_cast<double>(*micros) / 1e3;
+}
+
+// Whether some master answers, asked by keys spread over the slots. Blocks for a call's deadline at most.
+bool some_master_answers(drivers::redis::Redis& redis) {
+  constexpr std::size_t keys = 32;
+  struct Asked {
+    std::mutex mutex;
+    std::condition_variable changed;
+    std::size_t open = keys;
+    bool replied = false;
+  };
+  const auto asked = std::make_shared<Asked>();
+  for (std::size_t i = 0; i < keys; ++i) {
+    drivers::redis::RedisCall call;
+    call.routing_key = fmt::format("health:{{{}}}", i);
+    call.args = {"TIME"};
+    call.longest = redis_answers_within;
+    redis.call(std::move(call), [asked](const base::Result<drivers::redis::CallAnswer>& answer) {
+      const std::lock_guard lock{asked->mutex};
+      --asked->open;
+      asked->replied = asked->replied || (answer && time_of(answer->reply));
+      asked->changed.notify_all();
+    });
+  }
+  std::unique_lock lock{asked->mutex};
+  asked->changed.wait(lock, [&] { return asked->replied || asked->open == 0; });
+  return asked->replied;
 }
 
 }  // namespace
@@ -90,14 +120,15 @@ void ClusterHealth::look_at_store(std::vector<ClockReading>& clocks) {
   say(store_, now ? "" : "the database cannot be read: " + now.error().text());
 }
 
-// One master away is a part of the lanes away, here as on every other node: buyers of the others are still served.
+// One master away is a part of the lanes away, here as on every other node: buyers of the others are still served, so
+// that is no reason to turn buyers away from this node.
 void ClusterHealth::look_at_redis(std::vector<ClockReading>& clocks) {
   const double before = utc_ms(ports_.clock);
   const auto times = ports_.redis.ask_masters({"TIME"}, redis_answers_within);
   const double after = utc_ms(ports_.clock);
   if (!times) {
-    const bool needed = !ports_.all_by_database || !ports_.all_by_database();
-    say(redis_, needed ? "Redis cannot be reached: " + times.error().text() : "");
+    const bool away = !some_master_answers(ports_.redis) && !(ports_.all_by_database && ports_.all_by_database());
+    say(redis_, away ? "Redis cannot be reached: " + times.error().text() : "");
     return;
   }
   say(redis_, "");

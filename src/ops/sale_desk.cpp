@@ -148,7 +148,7 @@ base::Status SaleDesk::install(const model::Sale& sale) {
     const std::lock_guard lock{mutex_};
     if (known_.insert(key).second) {
       installed_.push_back(key);
-      log::info("lanes of {} are open", key.text());
+      log::info("{} is served here", key.text());
     }
   }
   return {};

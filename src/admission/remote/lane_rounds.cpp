@@ -142,7 +142,8 @@ void LaneRounds::note(const ItemPtr& item, const ItemCopy& copy, model::LaneInde
   if (reading) {
     if (!reading->known) why = "missing";
     if (reading->known && !reading->open) why = "closed";
-  } else if (reading.error().code == base::Errc::stale) {
+  } else if (reading.error().code == base::Errc::stale && !copy.lane(index).run_id.empty()) {
+    // No server at all: preloaded a moment ago, and the leader installs it without being told.
     why = "on a foreign server";
   }
   const std::chrono::nanoseconds now = ports_.clock.steady_now();

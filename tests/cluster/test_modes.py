@@ -1,0 +1,173 @@
+"""Modes entered and left in mid-sale by an operator: synchronous ordering, admission by database, closed lanes; stock changed on one
+node while buyers are on another; a Redis that is not set up for a sale."""
+
+import subprocess
+import time
+
+from harness.case import ClusterScenario, short
+from harness.crowd import Crowd
+from lib import http
+
+
+class Modes(ClusterScenario):
+    def switch(self, name, value, through="api-1"):
+        answer = self.cluster.at(through).admin("PUT", f"/admin/v1/switches/{name}", {"value": value, "why": "a test"})
+        self.assertEqual(answer.status, 200, answer)
+
+    def follows(self, value):
+        line = 'seckill_switch_on{switch="synchronous_ordering"} ' + ("1" if value == "on" else "0")
+        return all(line in node.metrics() for node in (*self.cluster.apis(), *self.cluster.workers()))
+
+    def lanes(self, sale, through="api-1"):
+        answer = self.cluster.at(through).admin("GET", f"/admin/v1/sales/{sale}/items/sku1/lanes")
+        self.assertEqual(answer.status, 200, answer)
+        return answer.json
+
+    def want(self, sale, wanted, through="api-1"):
+        answer = self.cluster.at(through).admin("PUT", f"/admin/v1/sales/{sale}/items/sku1/lanes", {"wanted": wanted, "why": "a test"})
+        self.assertEqual(answer.status, 200, answer)
+        self.assertTrue(http.eventually(lambda: {lane["state"] for lane in self.lanes(sale)["lanes"]} == {wanted}, within=60, every=0.3),
+                        self.lanes(sale))
+
+    @short
+    def test_synchronous_ordering_sells_on_without_a_broker_and_is_left_again(self):
+        sale = self.front.sale(total=150)
+        crowd = Crowd(self, sale, self.both(), self.buyers(200), within=150)
+        crowd.wait_for(20)
+        self.switch("synchronous_ordering", "on", through="api-2")
+        self.assertTrue(http.eventually(lambda: self.follows("on"), within=10), "not every node follows the switch")
+        self.cluster.rabbitmqctl("stop_app")
+        try:
+            done = crowd.done
+            crowd.wait_for(min(done + 60, 190), within=90)
+            for node in (*self.cluster.apis(), *self.cluster.workers()):
+                self.assertTrue(node.is_ready(), f"{node.name} is not ready though it needs no broker")
+        finally:
+            self.cluster.rabbitmqctl("start_app")
+        self.assertTrue(http.eventually(lambda: all("seckill_publisher_accepting 1" in n.metrics() for n in self.cluster.apis()), within=60))
+        self.switch("synchronous_ordering", "off")
+        pairs = crowd.finish()
+        reasons = self.reasons(pairs)
+        self.assertEqual((len(self.admitted(pairs)), reasons["sold_out"]), (150, 50), reasons)
+        self.assertTrue(http.eventually(lambda: self.follows("off"), within=10))
+        self.check_at_quiet(sale)
+
+    @short
+    def test_admission_by_database_is_entered_and_left_in_mid_sale(self):
+        sale = self.front.sale(total=150)
+        crowd = Crowd(self, sale, self.both(), self.buyers(260), within=150)
+        crowd.wait_for(20)
+        self.want(sale, "store")
+        self.assertEqual(self.lanes(sale, "api-2")["wanted"], "store")
+        crowd.wait_for(min(crowd.done + 40, 240), within=90)
+        self.want(sale, "lane", through="api-2")
+        pairs = crowd.finish()
+        self.wait_decided(sale, pairs)
+        orders = self.cluster.number("SELECT COUNT(*) FROM seckill_order o JOIN sale_item i USING (item_id) "
+                                     f"WHERE i.sale = '{sale}' AND o.state <> 2")
+        self.assertEqual(orders, 150, self.reasons(pairs))
+        self.check_at_quiet(sale)
+
+    def test_admission_by_database_needs_no_redis_at_all(self):
+        sale = self.front.sale(total=60)
+        first = self.buy_all(self.buyers(20), sale, through=self.both())
+        self.assertEqual(len(self.admitted(first)), 20, self.reasons(first))
+        self.checks.wait_quiet(sale, 60)
+        for other in self.cluster.at("api-1").admin("GET", "/admin/v1/sales").json["sales"]:
+            if other["state"] in ("preloaded", "paused"):
+                self.cluster.at("api-1").admin("PUT", f"/admin/v1/sales/{other['id']}/items/sku1/lanes", {"wanted": "store", "why": "a test"})
+        self.want(sale, "store")
+        names = self.cluster.redis_names()
+        for name in names:
+            self.cluster.engine(name).stop()
+        try:
+            second = self.buy_all(self.buyers(30), sale, through=self.both())
+            self.assertEqual(len(self.admitted(second)), 30, self.reasons(second))
+            self.wait_decided(sale, second)
+            # No stealing between lanes in this mode: whose lane is empty is told so, and the units are on sale afterwards.
+            failed = sum(self.state(buyer, sale, answer.json["ticket"]) == "failed" for buyer, answer in second)
+            self.assertLess(failed, 30, "nobody got anything")
+        finally:
+            for name in names:
+                self.cluster.engine(name).start()
+            for name in names:
+                self.cluster.engine(name).wait(lambda: True)
+            self.cluster.wait_redis_whole()
+        for other in self.cluster.at("api-1").admin("GET", "/admin/v1/sales").json["sales"]:
+            if other["state"] in ("preloaded", "paused"):
+                self.cluster.at("api-1").admin("PUT", f"/admin/v1/sales/{other['id']}/items/sku1/lanes", {"wanted": "lane", "why": "a test"})
+        self.want(sale, "lane")
+        third = self.buy_all(self.buyers(45), sale, through=self.both())
+        self.assertEqual(len(self.admitted(third)), 10 + failed, self.reasons(third))
+        self.check_at_quiet(sale)
+
+    def wait_decided(self, sale, pairs):
+        """Until no ticket is queued any more: each is an order or failed with its reason."""
+        for buyer, answer in self.admitted(pairs):
+            ticket = answer.json["ticket"]
+            self.assertTrue(http.eventually(lambda: self.state(buyer, sale, ticket) in ("ordered", "failed"), within=60, every=0.1),
+                            self.front.outcome(buyer, sale, ticket))
+
+    def test_closed_lanes_sell_nothing_until_a_person_wants_them_open(self):
+        sale = self.front.sale(total=40)
+        self.want(sale, "closed")
+        time.sleep(1.5)  # a node acts on a copy of a second ago
+        pairs = self.buy_all(self.buyers(8), sale, through=self.both(), patient=False)
+        self.assertEqual(set(self.reasons(pairs)), {"busy"}, self.reasons(pairs))
+        time.sleep(3)
+        self.assertEqual({lane["state"] for lane in self.lanes(sale)["lanes"]}, {"closed"}, "no leader opens it by itself")
+        self.want(sale, "lane")
+        pairs = self.buy_all(self.buyers(40), sale, through=self.both())
+        self.assertEqual(len(self.admitted(pairs)), 40, self.reasons(pairs))
+        self.check_at_quiet(sale)
+        actions = [entry["action"] for entry in self.cluster.at("api-1").admin("GET", "/admin/v1/audit?limit=20").json["entries"]]
+        self.assertGreaterEqual(actions.count("lanes.want"), 2, actions)
+
+
+class Desk(ClusterScenario):
+    @short
+    def test_stock_and_state_changed_on_one_node_are_seen_on_the_other(self):
+        sale = self.front.sale(total=40)
+        one, other = self.cluster.at("api-1"), self.cluster.at("api-2")
+        self.buy_all(self.buyers(40), sale, through=self.both())
+        answer = one.admin("POST", f"/admin/v1/sales/{sale}/items/sku1/top-up", {"units": 20, "id": "more", "from": "new"})
+        self.assertEqual((answer.status, answer.json["moved"]), (200, 20), answer)
+        again = other.admin("POST", f"/admin/v1/sales/{sale}/items/sku1/top-up", {"units": 20, "id": "more", "from": "new"})
+        self.assertEqual((again.status, again.json["moved"], again.json["repeated"]), (200, 0, True), again)
+        pairs = self.buy_all(self.buyers(10), sale, through=[other])
+        self.assertEqual(len(self.admitted(pairs)), 10, self.reasons(pairs))
+        answer = other.admin("POST", f"/admin/v1/sales/{sale}/items/sku1/reduce", {"units": 4, "id": "less"})
+        self.assertEqual((answer.status, answer.json["taken"]), (200, 4), answer)
+        again = one.admin("POST", f"/admin/v1/sales/{sale}/items/sku1/reduce", {"units": 4, "id": "less"})
+        self.assertEqual((again.status, again.json["taken"], again.json["repeated"]), (200, 4, True), again)
+        self.assertEqual(one.admin("POST", f"/admin/v1/sales/{sale}/pause").status, 200)
+        self.assertTrue(http.eventually(lambda: other.buy("nobody", sale).json.get("reason") == "paused", within=10))
+        self.assertEqual(other.admin("POST", f"/admin/v1/sales/{sale}/resume").status, 200)
+        selling = [self.cluster.at(name) for name in self.cluster.machine.apis]
+        self.assertTrue(http.eventually(lambda: all(node.show(sale)["phase"] == "open" for node in selling), within=10))
+        time.sleep(2.5)  # lanes are told with a node's next copy
+        pairs = self.buy_all(self.buyers(20), sale, through=self.both())
+        self.assertEqual(len(self.admitted(pairs)), 6, self.reasons(pairs))
+        self.check_at_quiet(sale)
+
+
+class Start(ClusterScenario):
+    def test_a_node_refuses_a_redis_that_would_forget(self):
+        node = self.cluster.node("api-2")
+        node.terminate()
+        master = self.cluster.redis_names()[0]
+        self.redis_config(master, "appendonly", "no")
+        try:
+            record = node.process.record
+            done = subprocess.run(record["argv"], cwd=record["cwd"], capture_output=True, text=True, timeout=60)
+            self.assertEqual(done.returncode, 1, done)
+            self.assertIn("appendonly is \"no\"", done.stderr)
+        finally:
+            self.redis_config(master, "appendonly", "yes")
+        node.start()
+
+    def redis_config(self, name, setting, value):
+        port = self.cluster.engine(name).record["port"]
+        cli = self.cluster.machine.folder.path / "bin" / "redis-cli"
+        done = subprocess.run([cli, "-p", str(port), "CONFIG", "SET", setting, value], capture_output=True, text=True, timeout=10)
+        self.assertIn("OK", done.stdout, done)
