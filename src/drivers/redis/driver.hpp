@@ -11,6 +11,7 @@
 #include <string_view>
 #include <thread>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "base/threads.hpp"
@@ -64,6 +65,8 @@ class Driver final : public Redis, public LinkOwner {
   [[nodiscard]] std::shared_ptr<Link> link_to(const Endpoint& node);
   [[nodiscard]] Link* owner_link(std::uint16_t slot);
   void map_arrived();
+  // The node is a master from now on; what it was before is not what calls are meant for.
+  void now_master(const Endpoint& node);
   void expire_unrouted(TimePoint now);
   void drop_strangers();
   void arm_tick();
@@ -87,6 +90,7 @@ class Driver final : public Redis, public LinkOwner {
   std::optional<ClusterMap> cluster_;
   std::unordered_map<std::string, std::shared_ptr<Link>> links_;  // of a cluster, by "host:port"
   std::vector<Link*> owner_links_;                                // beside cluster_->map().masters; null: not looked up
+  std::unordered_set<std::string> masters_;                       // as the last map and later redirects say
   std::unordered_map<std::string, std::unique_ptr<ReplicaWaits>> waits_;
   std::vector<std::unique_ptr<PendingCall>> unrouted_;  // nobody serves their slot, as far as known
   std::vector<ReplicaWait> unrouted_waits_;

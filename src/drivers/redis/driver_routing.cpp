@@ -1,7 +1,6 @@
 // Where each call goes, and what replies that say "not executed" lead to.
 #include <algorithm>
 #include <chrono>
-#include <unordered_set>
 #include <utility>
 
 #include "drivers/redis/driver.hpp"
@@ -11,6 +10,8 @@ namespace {
 
 constexpr std::chrono::milliseconds postponed_least{10};
 constexpr std::chrono::milliseconds postponed_most{200};
+constexpr std::uint32_t redirects_at_once = 2;
+static_assert(redirects_at_once < redirects_max, "waiting must come before giving up");
 
 bool says(std::string_view error, std::string_view word) {
   return error.starts_with(word) && (error.size() == word.size() || error[word.size()] == ' ');
@@ -69,6 +70,7 @@ void Driver::route_wait(ReplicaWait wait) {
           }
           cluster_->assign(redirect->slot, redirect->to);
           cluster_->want();
+          now_master(redirect->to);
           route_wait(std::move(moved));
         });
   }
@@ -121,6 +123,12 @@ void Driver::redirect(Link& link, std::unique_ptr<PendingCall> call, std::string
     cluster_->assign(redirect->slot, redirect->to);
     cluster_->want();
     link.probe();
+    now_master(redirect->to);
+    // Two nodes that each name the other are given time to agree.
+    if (call->redirects > redirects_at_once) {
+      postpone(std::move(call));
+      return;
+    }
   }
   link_to(redirect->to)->push(std::move(call));
 }
@@ -139,8 +147,21 @@ void Driver::on_down(Link& /*link*/) {
   if (cluster_) cluster_->want();
 }
 
+void Driver::now_master(const Endpoint& node) {
+  const std::string name = node.text();
+  if (!masters_.insert(name).second) return;
+  link_to(node)->greet_again();
+  if (const auto waits = waits_.find(name); waits != waits_.end()) waits->second->link().greet_again();
+}
+
 void Driver::map_arrived() {
   owner_links_.clear();
+  std::unordered_set<std::string> masters;
+  for (const Endpoint& master : cluster_->map().masters) {
+    now_master(master);
+    masters.insert(master.text());
+  }
+  masters_ = std::move(masters);
   // What waits for a server that is away may now belong to another; what nobody served may have found somebody.
   std::vector<std::unique_ptr<PendingCall>> again = std::exchange(unrouted_, {});
   for (const auto& [name, link] : std::unordered_map(links_)) {

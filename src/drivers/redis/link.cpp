@@ -168,7 +168,11 @@ void Link::check(TimePoint now) {
       break;
     case State::connecting:
     case State::greeting:
-      if (now >= connect_deadline_) lost("no connection in time");
+      if (now >= connect_deadline_) {
+        lost("no connection in time");
+      } else if (now >= earliest_under_way_) {
+        expire_under_way(now);
+      }
       break;
     case State::ready:
       if (now >= next_probe_) probe();
@@ -197,6 +201,7 @@ void Link::expire_waiting(TimePoint now) {
     if (!call->pinned) count_failure(now);
     refuse(std::move(call));
   }
+  if (!late.empty() && breaker_.is_open()) refuse_waiting(true);
 }
 
 void Link::expire_under_way(TimePoint now) {

@@ -3,7 +3,8 @@
 //
 //   idle ─push─► connecting ─► greeting (AUTH, INFO) ─► ready ──lost, deadline, protocol──► resting ─backoff─►
 //   connecting
-//                    └──────────────┴── failed, too long ──────────────────────────────────────▲
+//                    │              ▲└──may be another──┘ │                                   ▲
+//                    └──────────────┴── failed, too long ─┴───────────────────────────────────┘
 //
 // A call waits while the link is not ready. Once its bytes were taken by the kernel it may have been executed: if the
 // link is lost then, it ends with timeout, before that with unavailable.
@@ -49,8 +50,10 @@ class Link : public std::enable_shared_from_this<Link> {
   void push(std::unique_ptr<PendingCall> call);
   // After NOSCRIPT: loads the script, unless that is already on its way, and sends the call again behind it.
   void repeat_with_script(std::unique_ptr<PendingCall> call);
-  // Reads the identity again.
+  // Reads the identity again; calls go on meanwhile by the known one.
   void probe();
+  // The server may have become another (a replica was promoted): calls wait until its identity was read again.
+  void greet_again();
   // The server does not do what it is for: once nothing is under way, connects anew, to the next address.
   void leave_when_empty();
   // Deadlines, probes, reconnects: what time brings.
@@ -82,6 +85,7 @@ class Link : public std::enable_shared_from_this<Link> {
   void connected(const boost::system::error_code& error);
   void set_options();
   void greet();
+  void ask_identity();
   void became_ready();
 
   void send(std::unique_ptr<PendingCall> call);
@@ -98,6 +102,7 @@ class Link : public std::enable_shared_from_this<Link> {
   void rest();
   void count_failure(TimePoint now);
   void expire_waiting(TimePoint now);
+  void refuse_waiting(bool all);
   void expire_under_way(TimePoint now);
   void refuse(std::unique_ptr<PendingCall> call);
   // A handler that does nothing once the connection it was made for is over.
@@ -128,7 +133,7 @@ class Link : public std::enable_shared_from_this<Link> {
   bool flush_posted_ = false;
   bool write_blocked_ = false;
   bool leaving_ = false;
-  bool probing_ = false;
+  std::uint32_t replications_asked_ = 0;  // INFO replication under way
 
   std::deque<Sent> pipeline_;
   std::deque<std::unique_ptr<PendingCall>> waiting_;

@@ -2,6 +2,7 @@
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <array>
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/connect.hpp>
@@ -123,9 +124,22 @@ void Link::greet() {
   state_ = State::greeting;
   reader_ = std::make_unique<ReplyReader>();
   if (!shared_.config.password.empty()) append(Part::auth, auth(shared_.config), connect_deadline_);
+  ask_identity();
+  read();
+}
+
+void Link::ask_identity() {
   append(Part::server, info_server(), connect_deadline_);
   append(Part::replication, info_replication(), connect_deadline_);
-  read();
+  ++replications_asked_;
+}
+
+void Link::greet_again() {
+  if (state_ != State::ready && state_ != State::greeting) return;  // it has yet to greet
+  state_ = State::greeting;
+  connect_deadline_ = Clock::now() + shared_.config.connect_longest;
+  if (!pipeline_.empty()) connect_deadline_ = std::max(connect_deadline_, latest_under_way_);
+  ask_identity();
 }
 
 void Link::read() {
@@ -147,13 +161,14 @@ void Link::handle(Sent sent, RedisReply reply) {
       identity_.run_id = info_field(reply.text(), "run_id");
       break;
     case Part::replication:
-      probing_ = false;
+      --replications_asked_;
       if (state_ == State::greeting && reply.is_error()) {
         lost(reply.text());
         break;
       }
       if (!reply.is_error()) identity_.replication_id = info_field(reply.text(), "master_replid");
-      if (state_ == State::greeting) became_ready();
+      // An answer to an earlier asking may be about what the server was.
+      if (state_ == State::greeting && replications_asked_ == 0) became_ready();
       break;
     case Part::load:
     case Part::asking: break;  // what depends on them says so itself
@@ -176,13 +191,13 @@ void Link::became_ready() {
 }
 
 void Link::probe() {
-  if (state_ != State::ready || probing_) return;
-  probing_ = true;
+  if (state_ != State::ready || replications_asked_ > 0) return;
   const TimePoint now = Clock::now();
   next_probe_ = now + shared_.config.probe_period;
   // Behind a long script it is no earlier due than that script's own call.
   const TimePoint due = now + shared_.config.connect_longest;
   append(Part::replication, info_replication(), pipeline_.empty() ? due : std::max(due, latest_under_way_));
+  ++replications_asked_;
 }
 
 // Drops the connection at once: what the kernel still holds is not sent (RST), nothing that comes is read.
@@ -198,7 +213,7 @@ void Link::disconnect() {
   out_taken_ = 0;
   write_blocked_ = false;
   leaving_ = false;
-  probing_ = false;
+  replications_asked_ = 0;
   loads_.clear();
   identity_ = {};
   const std::uint64_t taken = std::exchange(bytes_taken_, 0);
@@ -216,10 +231,16 @@ void Link::rest() {
   state_ = State::resting;
   retry_at_ = Clock::now() + backoff_.next(base::system_random());
   address_ = (address_ + 1) % addresses_.size();
+  refuse_waiting(breaker_.is_open());
+  owner_.on_down(*this);
+}
+
+// Pinned calls, or all.
+void Link::refuse_waiting(bool all) {
   std::deque<std::unique_ptr<PendingCall>> refused;
   std::deque<std::unique_ptr<PendingCall>> kept;
   for (std::unique_ptr<PendingCall>& call : take_waiting()) {
-    if (breaker_.is_open() || call->pinned) {
+    if (all || call->pinned) {
       refused.push_back(std::move(call));
     } else {
       earliest_waiting_ = std::min(earliest_waiting_, call->deadline);
@@ -228,7 +249,6 @@ void Link::rest() {
   }
   waiting_ = std::move(kept);
   for (std::unique_ptr<PendingCall>& call : refused) refuse(std::move(call));
-  owner_.on_down(*this);
 }
 
 void Link::lost(std::string_view why) {
