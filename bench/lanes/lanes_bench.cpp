@@ -105,6 +105,7 @@ class Bench {
                     .pay_window_ms = 900'000,
                     .version = 1};
       plan.stock.available = stock;
+      plan_ = plan;
       done(wait_for<LaneCode>([&](auto answer) { lanes_->install_begin(key, server_, plan, std::move(answer)); }));
       done(wait_for<LaneCode>([&](auto answer) { lanes_->install_open(key, server_, plan, std::move(answer)); }));
     }
@@ -133,6 +134,32 @@ class Bench {
                     });
     }
     window_.wait_empty();
+  }
+
+  // Installs one lane anew with so many tickets, as a rebuild does.
+  void install(std::size_t count) {
+    const LaneKey key = lane_key(0);
+    admission::InstallPlan plan = plan_;
+    plan.generation = generation + 1;
+    plan.stock = {.available = 0, .held = static_cast<std::int64_t>(count), .sold = 0};
+    plan.tickets = count;
+    done(wait_for<LaneCode>([&](auto answer) { lanes_->install_begin(key, server_, plan, std::move(answer)); }));
+    for (std::size_t from = 0; from < count; from += 500) {
+      std::vector<admission::InstallTicket> batch;
+      for (std::size_t i = from; i < std::min(count, from + 500); ++i) {
+        const LaneAsk one = ask(i, 0);
+        batch.push_back({.row = {.ticket = one.ticket,
+                                 .buyer = one.buyer,
+                                 .request_id = one.request_id,
+                                 .digest = one.digest,
+                                 .units = 1,
+                                 .state = model::OrderState::awaiting_payment,
+                                 .admitted_at = plan.terms.starts_at}});
+      }
+      done(wait_for<LaneCode>(
+          [&](auto answer) { lanes_->install_batch(key, server_, plan, std::move(batch), std::move(answer)); }));
+    }
+    done(wait_for<LaneCode>([&](auto answer) { lanes_->install_open(key, server_, plan, std::move(answer)); }));
   }
 
   void remove() {
@@ -190,6 +217,7 @@ class Bench {
   std::unique_ptr<admission::LaneScripts> lanes_;
   admission::LaneServer server_;
   std::string sale_;
+  admission::InstallPlan plan_;
   Window window_;
 };
 
@@ -199,6 +227,19 @@ void measure_memory(Bench& bench, std::size_t winners) {
   bench.buy(winners, 64, true);
   figure("redis_bytes_per_winner", (bench.info("memory", "used_memory") - before) / static_cast<double>(winners),
          "bytes");
+  bench.remove();
+}
+
+void measure_install(Bench& bench, std::size_t winners) {
+  bench.open("bench-install", 1);
+  const double cpu = bench.cpu_seconds();
+  const auto start = Clock::now();
+  bench.install(winners);
+  const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
+  figure("redis_install_us_per_ticket", seconds * 1e6 / static_cast<double>(winners),
+         "us, one lane, one call at a time");
+  figure("redis_cpu_us_per_installed_ticket", (bench.cpu_seconds() - cpu) * 1e6 / static_cast<double>(winners),
+         "us of the server");
   bench.remove();
 }
 
@@ -228,6 +269,7 @@ int main(int argc, char** argv) {
   const std::size_t winners = argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 100'000;
   Bench bench{argv[1]};
   measure_memory(bench, winners);
+  measure_install(bench, winners);
   for (const std::size_t batch : {1U, 8U, 64U}) {
     measure_batch(bench, batch, std::min<std::size_t>(winners, 30'000), false);
     measure_batch(bench, batch, std::min<std::size_t>(winners, 30'000), true);

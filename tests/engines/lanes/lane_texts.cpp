@@ -1,3 +1,4 @@
+// Lanes, answers and what is in them, in words.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -94,6 +94,15 @@ TEST_P(LaneCrowd, P6_ends_from_everywhere_give_each_unit_back_once) {
   EXPECT_EQ(lane().read().open_intents, 0);
 }
 
+TEST_P(LaneCrowd, P5_waiting_for_replicas_says_whether_there_are_any) {
+  lane().open(10);
+  EXPECT_EQ(lane().buy("ann", "r1"), Decision::admit);
+  const auto waited = lane().wait<LaneCode>([&](auto answer) {
+    lane().lanes.wait_replicas(lane().key, lane().server, std::chrono::seconds{10}, std::move(answer));
+  });
+  EXPECT_EQ(waited, GetParam() == EngineKind::cluster ? LaneCode::done : LaneCode::refused);
+}
+
 // FS-20 without a server: whatever a sale is called.
 TEST(LaneKeyNames, FS_20_all_keys_of_a_lane_share_its_slot_and_lanes_spread) {
   std::set<std::uint16_t> slots;

@@ -9,6 +9,11 @@
 --   1 admitted · {1, record} the request's own ticket · 0 short of stock · {-1, mark} or -1 limit reached
 --   -2 other content under a known request id · -3 not started · -4 ended · -5 paused · -9 undecided
 -- Never writes before all is decided, never takes more than is available, never forgets a ticket.
+-- A number as its digits: Redis would print it as a double, which costs many times as much.
+local function whole(number)
+  return string.format('%d', number)
+end
+
 local generation, asks = ARGV[1], (#ARGV - 1) / 6
 local v = call('HMGET', KEYS[1], 'phase', 'generation', 'available', 'held', 'marks', 'tickets', 'intents', 'starts_at',
                'ends_at', 'state', 'limit', 'tickets_max', 'terms_at', 'terms', 'expires_at')
@@ -24,6 +29,7 @@ local known = {}
 for i, mark in ipairs(call('HMGET', KEYS[2], unpack(buyers))) do known[buyers[i]] = mark end
 
 local now = now_ms()
+local now_text = whole(now)
 local phase = nil
 if v[10] == '4' or now >= tonumber(v[9]) then
   phase = -4
@@ -76,7 +82,7 @@ for i = 1, asks do
     taken[ticket] = true
     new_tickets[#new_tickets + 1] = index_of(ticket)
     new_tickets[#new_tickets + 1] = buyer
-    claims[#claims + 1] = now
+    claims[#claims + 1] = now_text
     claims[#claims + 1] = ticket
   end
   reply[i + 4] = answer
@@ -89,7 +95,8 @@ for i, buyer in ipairs(changed) do
   new_marks[i * 2] = known[buyer]
 end
 -- Nothing below may fail.
-call('HSET', KEYS[1], 'available', available, 'held', held, 'marks', marks, 'tickets', tickets, 'intents', intents)
+call('HSET', KEYS[1], 'available', whole(available), 'held', whole(held), 'marks', whole(marks), 'tickets', whole(tickets),
+     'intents', whole(intents))
 call('HSET', KEYS[2], unpack(new_marks))
 call('HSET', KEYS[3], unpack(new_tickets))
 call('ZADD', KEYS[4], unpack(claims))
