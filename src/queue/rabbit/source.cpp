@@ -14,6 +14,7 @@ using base::Errc;
 using std::chrono::milliseconds;
 
 constexpr std::string_view doing = "taking intents from RabbitMQ";
+constexpr std::chrono::seconds silent_after_alarm{5};
 
 }  // namespace
 
@@ -111,12 +112,12 @@ base::Status Source::listen(milliseconds longest) {
       return std::unexpected{std::move(event).error()};
     }
     if (!*event) return {};
-    hear(**event);
+    if (auto heard = hear(**event); !heard) return heard;
     longest = milliseconds{0};  // and what came with it
   }
 }
 
-void Source::hear(amqp::Event& event) {
+base::Status Source::hear(amqp::Event& event) {
   if (auto* message = std::get_if<amqp::Delivered>(&event)) {
     inbox_.push_back(std::move(*message));
   } else if (const auto* confirmed = std::get_if<amqp::Confirmed>(&event)) {
@@ -131,7 +132,13 @@ void Source::hear(amqp::Event& event) {
   } else if (const auto* closed = std::get_if<amqp::ChannelClosed>(&event)) {
     base::log::warn("{}: the broker closed a channel: {}", config_.connection_name, closed->reason);
     channel_gone(closed->channel);
+  } else if (const auto* blocked = std::get_if<amqp::Blocked>(&event); blocked != nullptr && blocked->now) {
+    publish_at_ = threads_.now() + silent_after_alarm;
+    const base::Error why{Errc::unavailable, std::string{doing}, "the broker takes nothing now: " + blocked->reason};
+    lose(why);
+    return std::unexpected{why};
   }
+  return {};
 }
 
 void Source::channel_gone(Channel channel) {
@@ -155,15 +162,19 @@ base::Status Source::look_after() {
     }
   }
   if (auto bell = listen_to_bell(); !bell) return bell;
+  if (auto answered = answer_all_markers(); !answered) return answered;
   return share_out();
 }
 
 base::Status Source::confirmed_publish(const std::string& queue, std::string_view body, const amqp::Properties& from) {
+  const Time now = threads_.now();
+  if (now < publish_at_) return base::fail(Errc::limit, "publishing to " + queue, "the broker takes nothing now");
+  // Counted as the broker counts: what is sent, and nothing else.
   amqp::Properties properties = from;
   properties.message_id = std::to_string(++sequence_);
   confirm_.reset();
   returned_ = false;
-  const Time until = threads_.now() + config_.confirm_longest;
+  const Time until = now + config_.confirm_longest;
   if (auto sent = lost_if(
           connection_->publish(confirming_channel, {.routing_key = queue, .body = body, .properties = properties}));
       !sent) {
@@ -177,7 +188,8 @@ base::Status Source::confirmed_publish(const std::string& queue, std::string_vie
       lose(event.error());
       return std::unexpected{std::move(event).error()};
     }
-    if (*event) hear(**event);
+    if (!*event) continue;
+    if (auto heard = hear(**event); !heard) return heard;
   }
   if (returned_) return base::fail(Errc::not_found, "publishing to " + queue, "there is no such queue");
   if (!*confirm_) return base::fail(Errc::limit, "publishing to " + queue, "the broker refused it");

@@ -69,7 +69,7 @@ class Source final : public RabbitSource {
   base::Status lost_if(base::Status status);
   // One thing the broker says, or nothing within `longest`.
   base::Status listen(std::chrono::milliseconds longest);
-  void hear(drivers::amqp::Event& event);
+  base::Status hear(drivers::amqp::Event& event);
   void channel_gone(Channel channel);
   base::Status look_after();
   base::Status confirmed_publish(const std::string& queue, std::string_view body,
@@ -89,6 +89,7 @@ class Source final : public RabbitSource {
   base::Status park(const drivers::amqp::Delivered& message, const std::vector<Unreadable>& unreadable);
   base::Status done_with(const Held& held);
   base::Status answer_markers(Channel channel, Subscription& subscription);
+  base::Status answer_all_markers();
   void give_back_later(const Held& held);
   base::Status give_back_due();
   std::vector<Delivery> take_ready(std::size_t intents_max);
@@ -104,6 +105,9 @@ class Source final : public RabbitSource {
   bool loss_untold_ = false;
   bool bell_open_ = false;
   bool topology_in_doubt_ = false;
+  // A broker in an alarm stops reading from whoever publishes, acknowledgements included. So for a while after it said
+  // so nothing is published, and the connection is a new one: what can be handled without publishing goes on (FS-27).
+  Time publish_at_{0};
   Time look_at_{0};
   Seats seats_;
   int share_put_off_ = 0;

@@ -51,13 +51,13 @@ base::Status Source::read(amqp::Delivered& message, Subscription& subscription) 
   if (message.redelivered) ++counters_.redelivered;
   ReadMessage content = read_intents(message.body);
   if (!content.unreadable.empty()) {
-    counters_.unreadable += content.unreadable.size();
     if (auto parked = park(message, content.unreadable); !parked) {
       if (!connection_) return parked;
       base::log::error("{}: cannot park what cannot be read: {}", config_.connection_name, parked.error().text());
       give_back_later(held);
       return {};
     }
+    counters_.unreadable += content.unreadable.size();
     if (!subscriptions_.contains(held.channel)) return {};  // went while it was parked
     if (content.intents.empty()) return done_with(held);
   }
@@ -70,7 +70,6 @@ base::Status Source::read(amqp::Delivered& message, Subscription& subscription) 
 base::Status Source::park(const amqp::Delivered& message, const std::vector<Unreadable>& unreadable) {
   for (const auto& one : unreadable) {
     const std::string reason = base::printable(one.reason, reason_bytes_max);
-    base::log::error("{}: parks a message of {}: {}", config_.connection_name, message.routing_key, reason);
     const amqp::Properties properties{.content_type = message.properties.content_type,
                                       .message_id = {},
                                       .correlation_id = base::printable(message.routing_key, reason_bytes_max),
@@ -78,6 +77,7 @@ base::Status Source::park(const amqp::Delivered& message, const std::vector<Unre
                                       .type = reason};
     if (auto parked = confirmed_publish(parked_queue(config_), one.raw, properties); !parked) return parked;
     ++counters_.parked;
+    base::log::error("{}: parked a message of {}: {}", config_.connection_name, message.routing_key, reason);
   }
   return {};
 }
@@ -139,7 +139,7 @@ base::Status Source::done_with(const Held& held) {
 // The answer goes out on the marker's own channel: the broker has acted on every acknowledgement before it by then. The
 // marker is acknowledged last, so when this worker dies in between, the next one answers again.
 base::Status Source::answer_markers(Channel channel, Subscription& subscription) {
-  while (!subscription.markers.empty()) {
+  while (!subscription.markers.empty() && threads_.now() >= publish_at_) {
     const Marker& marker = subscription.markers.front();
     const auto& waiting = subscription.unacknowledged;
     if (!waiting.empty() && *waiting.begin() < marker.broker_tag) return {};
@@ -154,6 +154,14 @@ base::Status Source::answer_markers(Channel channel, Subscription& subscription)
     if (told) told = lost_if(connection_->acknowledge(channel, marker.broker_tag));
     if (!told) return told;
     subscription.markers.pop_front();
+  }
+  return {};
+}
+
+// Those that an alarm held up.
+base::Status Source::answer_all_markers() {
+  for (auto& [channel, subscription] : subscriptions_) {
+    if (auto answered = answer_markers(channel, subscription); !answered) return answered;
   }
   return {};
 }

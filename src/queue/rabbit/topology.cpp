@@ -81,7 +81,8 @@ base::Status declare_topology(amqp::Connection& connection, amqp::ChannelNumber 
     for (const auto tier : config.retry_tiers) queues.push_back(retry(config, partition, tier));
   }
   queues.push_back({.name = parked_queue(config), .arguments = refusing(parked_messages_max)});
-  queues.push_back({.name = bell_queue(config), .arguments = {{"x-max-length", bells_max}}});
+  queues.push_back({.name = bell_queue(config),
+                    .arguments = {{"x-queue-type", std::string{"quorum"}}, {"x-max-length", bells_max}}});
   for (const auto& queue : queues) {
     if (auto declared = declare(connection, channel, queue); !declared) return declared;
   }
@@ -93,7 +94,8 @@ base::Status declare_bell(amqp::Connection& connection, amqp::ChannelNumber chan
   const std::int64_t ttl = pay_window.count();
   return declare(connection, channel,
                  {.name = bell_after_queue(config, pay_window),
-                  .arguments = {{"x-message-ttl", ttl},
+                  .arguments = {{"x-queue-type", std::string{"quorum"}},
+                                {"x-message-ttl", ttl},
                                 {"x-expires", ttl + bell_expires_after_ms},
                                 {"x-dead-letter-exchange", std::string{}},
                                 {"x-dead-letter-routing-key", bell_queue(config)}}});
@@ -101,7 +103,7 @@ base::Status declare_bell(amqp::Connection& connection, amqp::ChannelNumber chan
 
 base::Result<amqp::QueueState> declare_seat(amqp::Connection& connection, amqp::ChannelNumber channel,
                                             const std::string& queue) {
-  return connection.declare(channel, {.name = queue, .arguments = {{"x-expires", seat_expires_ms}}});
+  return connection.declare(channel, {.name = queue, .durable = false, .arguments = {{"x-expires", seat_expires_ms}}});
 }
 
 }  // namespace seckill::queue::rabbit

@@ -4,9 +4,10 @@
 //   <prefix>.intents.<p>        quorum, single active consumer, refuses past its length; never drops, no delivery limit
 //   <prefix>.retry.<ms>.<p>     quorum, TTL <ms>, dead-letters at least once to <prefix>.intents.<p>
 //   <prefix>.parked             quorum: what could not be read, with the reason as the message's type
-//   <prefix>.bell               rings: consumed by whichever worker is free; hints, so it may drop old ones
-//   <prefix>.bell.after.<ms>    TTL <ms>, dead-letters to <prefix>.bell; made when asked for, expires when unused
-//   <prefix>.seat.<k>           holds no message: who consumes it alone is the worker with number k (seats.hpp)
+//   <prefix>.bell               quorum: rings, for whichever worker is free; hints, so it may drop old ones
+//   <prefix>.bell.after.<ms>    quorum, TTL <ms>, dead-letters to <prefix>.bell; made on demand, expires when unused
+//   <prefix>.seat.<k>           transient, so that none is stuck on a node that is down; holds no message: who consumes
+//                               it alone is the worker with number k (seats.hpp)
 //
 // What a queue's settings depend on and people change is part of its name (tiers, pay windows): another value declares
 // another queue, and the old one empties itself (FS-52). The one exception is queue_messages_max.

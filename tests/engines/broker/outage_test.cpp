@@ -142,6 +142,19 @@ TEST_F(RabbitOutage, FS_27_AnAlarmIsSeenPublishesAreRefusedAtOnceAndItPassesByIt
   }
 }
 
+TEST_F(RabbitOutage, FS_27_AWorkerThatMustParkInAnAlarmGoesOnTakingAndParksAfterwards) {
+  const auto publisher = make_publisher();
+  rabbit->put(intents_queue(config, 0), "poison");
+  for (std::uint32_t i = 1; i <= 20; ++i) ASSERT_TRUE(publish_and_wait(*publisher, i, i % 2));
+  ASSERT_TRUE(own->control({"set_vm_memory_high_watermark", "0"}));
+  Worker worker{config, "worker"};
+  EXPECT_TRUE(eventually([&] { return worker.seen().size() == 20; }));
+  EXPECT_TRUE(eventually([&] { return rabbit->messages_in(intents_queue(config, 1)) == 0; }));
+  EXPECT_EQ(worker.counters().parked, 0U);
+  ASSERT_TRUE(own->control({"set_vm_memory_high_watermark", "0.4"}));
+  EXPECT_TRUE(eventually([&] { return worker.counters().parked == 1; }));
+}
+
 TEST_F(RabbitOutage, FS_27_AWriteIntoABrokerThatDoesNotReadEndsAtItsDeadline) {
   config.confirm_longest = 1'500ms;
   config.unconfirmed_max = 4'000;
@@ -155,7 +168,8 @@ TEST_F(RabbitOutage, FS_27_AWriteIntoABrokerThatDoesNotReadEndsAtItsDeadline) {
   for (std::uint32_t i = 1; i <= 200; ++i) publisher->publish(0, many, told.of(i));
   EXPECT_TRUE(eventually([&] { return told.size() == 200; }));
   EXPECT_LT(told.all(Published::confirmed).size(), 200U);
-  EXPECT_TRUE(eventually([&] { return publisher->counters().connects >= 2; })) << "nobody could tell it to stop writing";
+  EXPECT_TRUE(eventually([&] { return publisher->counters().connects >= 2; }))
+      << "nobody could tell it to stop writing";
   ASSERT_TRUE(own->control({"set_vm_memory_high_watermark", "0.4"}));
   ASSERT_TRUE(eventually([&] { return publisher->accepting(); }));
   EXPECT_TRUE(publish_and_wait(*publisher, 1'000));
