@@ -66,6 +66,17 @@ queue::rabbit::RabbitConfig rabbit_config(const ClusterConfig& config, std::stri
   return made;
 }
 
+base::Result<std::vector<std::string>> redis_faults(drivers::redis::Redis& redis, bool cluster) {
+  auto faults = admission::redis::check_settings(redis, cluster);
+  if (!faults || faults->empty() || !cluster) return faults;
+  const auto passing = admission::redis::check_replicas(redis);
+  if (!passing) return std::unexpected(passing.error());
+  for (const std::string& sentence : *passing) {
+    if (std::erase(*faults, sentence) > 0) base::log::warn("{}", sentence);
+  }
+  return faults;
+}
+
 base::Result<ClusterEngines> ClusterEngines::open(const ClusterConfig& config) {
   ClusterEngines engines;
   auto store = asked_with_patience(database_patience, [&] { return store::mysql::open(mysql_config(config)); });
@@ -75,8 +86,8 @@ base::Result<ClusterEngines> ClusterEngines::open(const ClusterConfig& config) {
   auto redis = drivers::redis::Redis::start(redis_config(config));
   if (!redis) return std::unexpected(std::move(redis.error()));
   engines.redis = *std::move(redis);
-  const auto faults = asked_with_patience(
-      redis_patience, [&] { return admission::redis::check_settings(*engines.redis, config.redis.cluster); });
+  const auto faults =
+      asked_with_patience(redis_patience, [&] { return redis_faults(*engines.redis, config.redis.cluster); });
   if (faults && !faults->empty()) {
     return base::fail(base::Errc::refused, "checking the settings of Redis",
                       fmt::format("{}", fmt::join(*faults, "; ")));

@@ -20,6 +20,10 @@ namespace seckill::app {
 // `name` is what the broker's management shows of the connection.
 [[nodiscard]] queue::rabbit::RabbitConfig rabbit_config(const ClusterConfig& config, std::string name);
 
+// What is set up wrong in Redis, a sentence a fault. That a master has no replica now is logged and no fault: refusing
+// to start for it would take nodes away while a machine is being replaced. Blocks. Errors: a server cannot be reached.
+[[nodiscard]] base::Result<std::vector<std::string>> redis_faults(drivers::redis::Redis& redis, bool cluster);
+
 // Members in the order of their making; constant after open().
 struct ClusterEngines {
   std::unique_ptr<store::mysql::MysqlStore> store;

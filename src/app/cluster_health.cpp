@@ -10,7 +10,7 @@
 #include <mutex>
 #include <utility>
 
-#include "admission/redis/redis_lanes.hpp"
+#include "app/cluster_engines.hpp"
 #include "base/log.hpp"
 #include "base/random.hpp"
 #include "base/threads.hpp"
@@ -138,7 +138,7 @@ void ClusterHealth::look_at_redis(std::vector<ClockReading>& clocks) {
 }
 
 void ClusterHealth::check_redis_settings() {
-  const auto faults = admission::redis::check_settings(ports_.redis, ports_.redis_cluster);
+  const auto faults = redis_faults(ports_.redis, ports_.redis_cluster);
   if (!faults) return;  // away: said already
   ports_.redis_settings_sound = faults->empty();
   say(settings_, fmt::format("{}", fmt::join(*faults, "; ")));

@@ -62,7 +62,7 @@ class SaleDesk {
   base::Status install_all();
   // Cluster mode: makes known here what other nodes put on sale. Every sale that has lanes and is not long over, closed
   // ones too, and whatever the store still owes an end; what this desk gave back stays so. Goes on past a sale that
-  // cannot be made known, whose Error it returns. know_newest() looks at the newest few hundred sales only.
+  // cannot be made known, whose Error it returns. Of the newest two thousand; know_newest() of a few dozen.
   base::Status know_all();
   base::Status know_newest();
   // Gives back the lanes of sales that have been over for long enough, where the store holds nothing and owes no lane

@@ -92,4 +92,10 @@ base::Result<std::vector<std::string>> check_settings(Redis& redis, bool cluster
   return faults;
 }
 
+base::Result<std::vector<std::string>> check_replicas(Redis& redis) {
+  std::vector<std::string> faults;
+  if (auto asked = Checks{redis, faults}.replicas(); !asked) return std::unexpected{asked.error()};
+  return faults;
+}
+
 }  // namespace seckill::admission::redis

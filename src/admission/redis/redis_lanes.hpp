@@ -26,4 +26,8 @@ struct RedisLanesConfig {
 // Blocks. Errors: a server cannot be reached.
 [[nodiscard]] base::Result<std::vector<std::string>> check_settings(drivers::redis::Redis& redis, bool cluster);
 
+// Of these sentences only those about masters that have no replica now: a state that passes, and in which a master with
+// min-replicas-to-write refuses by itself. Blocks. Errors: as above.
+[[nodiscard]] base::Result<std::vector<std::string>> check_replicas(drivers::redis::Redis& redis);
+
 }  // namespace seckill::admission::redis

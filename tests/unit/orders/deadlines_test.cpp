@@ -117,6 +117,26 @@ TEST(Deadlines, an_expiry_that_the_store_could_not_make_is_found_by_the_next_swe
   shop.expect_sound();
 }
 
+TEST(Deadlines, FS_25_a_bell_brings_the_next_sweep_forward) {
+  Shop shop;
+  shop.open();
+  const auto ticket = shop.buy("u1", "r1");
+  Deadlines rare{shop.store(), shop.ends(), shop.clock, std::chrono::hours{1}};
+  rare.start();
+  const auto give_up = std::chrono::steady_clock::now() + test::patience;
+  const auto wait_until = [&](auto condition) {
+    while (!condition() && std::chrono::steady_clock::now() < give_up) std::this_thread::sleep_for(milliseconds{1});
+    return condition();
+  };
+  ASSERT_TRUE(wait_until([&] { return rare.counters().sweeps == 1U; })) << "the first, which finds nothing";
+  shop.clock.advance(milliseconds{60'001});
+  for (int i = 0; i < 50; ++i) rare.sweep_soon();
+  ASSERT_TRUE(wait_until([&] { return rare.counters().expired == 1U; }));
+  EXPECT_EQ(shop.state_of(ticket), OrderState::expired);
+  EXPECT_LE(rare.counters().sweeps, 5U) << "bells that come together are one sweep, or few";
+  rare.stop();
+}
+
 TEST(Deadlines, by_itself_the_thread_works_off_more_than_a_page) {
   constexpr int orders = 2'300;
   Shop shop{{.total = orders}};
