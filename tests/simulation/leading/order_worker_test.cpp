@@ -247,6 +247,22 @@ TEST_F(OrderWorkerTest, SynchronousOrderingLandsInProcessAndABrokersCopyIsADupli
   EXPECT_EQ(world.broken(true), "");
 }
 
+TEST_F(OrderWorkerTest, FS_25_TheBellIsRungOnceABatchWithTheWindowThatItsOrdersHave) {
+  struct Bell final : queue::DeadlineBellRinger {
+    void ring_after(std::chrono::milliseconds pay_window) noexcept override { rung.push_back(pay_window); }
+    std::vector<std::chrono::milliseconds> rung;
+  };
+  Bell bell;
+  const std::vector intents{world.bought("ann"), world.bought("bob"), world.bought("carol")};
+  auto with_bell = ports(world.buyers_node);
+  with_bell.bell = &bell;
+  orders::ClusterLanding landing{with_bell, {}};
+  ASSERT_TRUE(landing.settle(intents).has_value());
+  EXPECT_EQ(bell.rung, std::vector{std::chrono::milliseconds{intents[0].pay_window_ms}});
+  ASSERT_TRUE(landing.settle(intents).has_value());
+  EXPECT_EQ(bell.rung.size(), 1U) << "a duplicate's window began when it landed first";
+}
+
 TEST_F(OrderWorkerTest, SynchronousOrderingIsBounded) {
   const auto mine = world.bought("ann");
   orders::ClusterLanding landing{ports(world.buyers_node), {}, {.consuming_max = 1}};
