@@ -142,14 +142,18 @@ TEST_F(LaneFailures, FS_68_ids_that_differ_in_a_byte_are_different_ids) {
     EXPECT_EQ(lane().buy(buyer, "r1"), Decision::replay) << buyer;
   }
   EXPECT_EQ(lane().read().marks, 5);
-  // A UUID in capitals is another request id than the one that is packed.
+  // A UUID in capitals is another request id than the one that is packed, and so is the text of its bytes.
   ASSERT_EQ(lane().reopen(10, {}), LaneCode::done);
-  EXPECT_EQ(lane().buy("u", "0f8fad5b-d9cb-469f-a165-70867728950e"), Decision::admit);
-  EXPECT_EQ(lane().buy("u", "0F8FAD5B-D9CB-469F-A165-70867728950E"), Decision::admit);
-  std::vector<std::string> ids;
-  for (const auto& intent : lane().tickets_of("u").unpublished) ids.push_back(intent.request_id.str());
-  EXPECT_EQ(ids,
-            (std::vector<std::string>{"0f8fad5b-d9cb-469f-a165-70867728950e", "0F8FAD5B-D9CB-469F-A165-70867728950E"}));
+  const std::vector<std::string> ids{"61626364-6566-6768-696a-6b6c6d6e6f70", "61626364-6566-6768-696A-6B6C6D6E6F70",
+                                     "abcdefghijklmnop", "abcdefghijklmno"};
+  model::ItemTerms wide = lane().plan.terms;
+  wide.limit = 4;
+  ++wide.version;
+  ASSERT_EQ(lane().configure(wide), LaneCode::done);
+  for (const std::string& id : ids) EXPECT_EQ(lane().buy("w", id), Decision::admit) << id;
+  std::vector<std::string> read;
+  for (const auto& intent : lane().tickets_of("w").unpublished) read.push_back(intent.request_id.str());
+  EXPECT_EQ(read, ids);
 }
 
 TEST_F(LaneFailures, FS_21_keys_outlive_the_sale_and_leftovers_of_an_older_generation_never_count) {
@@ -157,12 +161,14 @@ TEST_F(LaneFailures, FS_21_keys_outlive_the_sale_and_leftovers_of_an_older_gener
   (void)lane().debit("t1", 1);
   (void)lane().debit("t2", 1);
   (void)lane().close_transfer("t2");
+  const KeptLane first = kept_lane(redis(), lane().key);
+  EXPECT_TRUE(first.faults.empty()) << text(first);  // the lives of all keys among them
   model::ItemTerms longer = lane().plan.terms;
   longer.ends_at += 30LL * 86'400'000;
   longer.version = 8;
   ASSERT_EQ(lane().configure(longer), LaneCode::done);
   const KeptLane kept = kept_lane(redis(), lane().key);
-  EXPECT_TRUE(kept.faults.empty()) << text(kept);  // the lives of all keys among them
+  EXPECT_TRUE(kept.faults.empty()) << text(kept);
 
   ASSERT_EQ(lane().reopen(10, {}), LaneCode::done);  // the next run, with nobody in it
   const KeptLane anew = kept_lane(redis(), lane().key);

@@ -11,13 +11,16 @@
 namespace seckill::admission::redis::test {
 namespace {
 
-// Ids that differ in case, in trailing space or in composition are different ids (FS-68).
+// Ids that differ in case, in trailing space or in composition are different ids (FS-68); so are one that begins
+// another, and a UUID and the text of its bytes.
 constexpr std::array<std::string_view, 6> buyers{"b0",       "B0",        "b0 ",
                                                  "\xc3\xa9", "e\xcc\x81", "a-buyer-with-a-long-name"};
-constexpr std::array<std::string_view, 6> request_ids{"r1",
+constexpr std::array<std::string_view, 8> request_ids{"r",
+                                                      "r1",
                                                       "R1",
-                                                      "0f8fad5b-d9cb-469f-a165-70867728950e",
-                                                      "0F8FAD5B-D9CB-469F-A165-70867728950E",
+                                                      "61626364-6566-6768-696a-6b6c6d6e6f70",
+                                                      "abcdefghijklmnop",
+                                                      "61626364-6566-6768-696A-6B6C6D6E6F70",
                                                       "01ARZ3NDEKTSV4RRFFQ69G5FAV",
                                                       "r-234567890123456789012345678901234567890123456789012345678901"};
 
