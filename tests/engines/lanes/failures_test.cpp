@@ -21,7 +21,9 @@ class LaneFailures : public testing::Test {
     lane_->open(10, 2);
   }
   void TearDown() override {
-    if (redis_) redis_->command(lane().key, {"CONFIG", "SET", "maxmemory", "0"});
+    if (!redis_) return;
+    redis_->command(lane().key, {"CONFIG", "SET", "maxmemory", "0"});
+    redis_->command(lane().key, {"CONFIG", "SET", "min-replicas-to-write", "0"});
   }
   [[nodiscard]] OneLane& lane() { return *lane_; }
   [[nodiscard]] LanesOnRedis& redis() { return *redis_; }
@@ -132,6 +134,22 @@ TEST_F(LaneFailures, FS_57_without_memory_nothing_is_admitted_by_half_and_units_
   free_memory();
   ASSERT_EQ(lane().reopen(9, {OneLane::row(sold, model::OrderState::paid)}), LaneCode::done);
   for (int i = 0; i < 9; ++i) EXPECT_EQ(lane().buy(fmt::format("buyer-{}", i), "r1"), Decision::admit);
+}
+
+TEST_F(LaneFailures, P5_a_master_without_its_replicas_admits_nobody_and_is_still_read) {
+  const auto first = lane().ask("ann", "r1");
+  (void)lane().admit({first});
+  redis().command(lane().key, {"CONFIG", "SET", "min-replicas-to-write", "1"});
+  const auto refused = try_admit(lane().ask("bob", "r1"));
+  const LaneReading reading = lane().read();
+  const auto found = lane().tickets_of("ann");
+  redis().command(lane().key, {"CONFIG", "SET", "min-replicas-to-write", "0"});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, base::Errc::unavailable);
+  EXPECT_TRUE(reading.open);
+  EXPECT_EQ(reading.stock.held, 1);
+  EXPECT_EQ(found.tickets.size(), 1U);
+  EXPECT_EQ(lane().buy("bob", "r1"), Decision::admit);
 }
 
 TEST_F(LaneFailures, FS_68_ids_that_differ_in_a_byte_are_different_ids) {
