@@ -177,7 +177,7 @@ int main(int argc, char** argv) {
   figure("intents_confirmed_messages_per_s", static_cast<double>(best.messages) / best.seconds, "messages/s");
   figure("intents_confirmed_cpu_us", best.cpu / intents, "us/intent");
   std::string message;
-  write_intents(message, batch_of(1, 0));
+  queue::rabbit::write_intents(message, batch_of(1, 0));
   figure("intent_message_bytes", static_cast<double>(message.size()) / 100, "bytes/intent");
   take_all(config, all);
   (*publisher)->stop();
