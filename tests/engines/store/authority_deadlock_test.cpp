@@ -28,11 +28,14 @@ class MysqlDeadlock : public AuthorityWorld {
   // Returns once somebody holds the lane's row.
   void wait_until_locked(int lane) {
     const auto probe = plain();
-    for (bool free = true; free; std::this_thread::sleep_for(std::chrono::milliseconds{1})) {
+    bool free = true;
+    for (int look = 0; free && look < 30'000; ++look) {
+      std::this_thread::sleep_for(std::chrono::milliseconds{1});
       execute(*probe, "BEGIN");
       free = locks(*probe, lane, " NOWAIT");
       execute(*probe, "ROLLBACK");
     }
+    EXPECT_FALSE(free) << "nobody came for lane " << lane;
   }
   static LaneTransfer a_steal(const contract::Shop& shop) {
     return {
@@ -75,7 +78,9 @@ TEST_F(MysqlDeadlock, FS_13_who_waited_too_long_for_a_row_is_tried_again) {
     const std::vector<model::LaneRecord> batch{shop.intent("alice", "r1", 1, 0)};
     return node->land(batch, contract::start_of_sale + 10);
   });
-  while (node->counters().retried == 0) std::this_thread::sleep_for(std::chrono::milliseconds{10});
+  while (node->counters().retried == 0 &&
+         landed.wait_for(std::chrono::milliseconds{10}) == std::future_status::timeout) {
+  }
   execute(*slow, "COMMIT");
   const auto answer = landed.get();
   ASSERT_TRUE(answer.has_value()) << answer.error().text();
