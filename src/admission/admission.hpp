@@ -36,6 +36,9 @@ struct TicketView {
   std::int64_t units = 0;
   model::TicketState state = model::TicketState::queued;
   bool live = true;  // holds or owns units
+  // Its intent is known durable outside the lane, so a buyer may be told "queued" (§4.1.4). Said by lanes elsewhere
+  // only.
+  bool durable = false;
 };
 
 struct AdmitReply {

@@ -134,9 +134,10 @@ void OrderReads::Impl::judge_mark(Question question, base::Result<std::optional<
   const auto order = store.find_order(question.ticket);  // it may have landed between the two questions
   if (!order) return question.done(std::unexpected(order.error()));
   if (*order) return question.done(outcome_of(**order, question.item, question.buyer));
-  if ((*mark)->state == model::TicketState::failed) {
+  const bool queued = (*mark)->state == model::TicketState::queued && (*mark)->live && (*mark)->durable;
+  if ((*mark)->state == model::TicketState::failed || queued) {
     outcome.found = true;
-    outcome.state = model::TicketState::failed;
+    outcome.state = (*mark)->state;
     outcome.units = (*mark)->units;
     return question.done(std::move(outcome));
   }

@@ -181,6 +181,7 @@ void RemoteAdmission::look_up(const model::ItemKey& key, const model::BuyerId& b
         desk_.publish_all(std::move(unpublished), std::move(places),
                           [lookup, fail, found = std::move(found), pass = std::move(pass)](bool durable) mutable {
                             if (!durable) return lookup->answer(fail("not known durable yet"));
+                            for (TicketView& view : found->tickets) view.durable = true;
                             lookup->answer(std::move(found));
                           });
       });
