@@ -49,9 +49,10 @@ def outcomes(build: Path) -> dict[str, bool]:
             name = re.sub(r"/.*$", "", case.get("name", ""))
             key = f"{suite}.{name}"
             found[key] = found.get(key, True) and case.find("failure") is None
-    system = build / "results/system.json"
-    if system.is_file():
-        found |= json.loads(system.read_text(encoding="utf-8"))
+    for suite in ("system", "cluster"):
+        file = build / "results" / f"{suite}.json"
+        if file.is_file():
+            found |= json.loads(file.read_text(encoding="utf-8"))
     return found
 
 

@@ -26,9 +26,10 @@ def names(root: Path) -> list[str]:
     for path in sorted((root / "tests").rglob("*.cpp")):
         for suite, case in CPP_TEST.findall(path.read_text(encoding="utf-8")):
             found.append(f"{suite}.{case}")
-    for path in sorted((root / "tests/system").glob("test_*.py")):
-        for case in PY_TEST.findall(path.read_text(encoding="utf-8")):
-            found.append(f"{path.stem}.{case}")
+    for suite in ("system", "cluster"):
+        for path in sorted((root / "tests" / suite).glob("test_*.py")):
+            for case in PY_TEST.findall(path.read_text(encoding="utf-8")):
+                found.append(f"{path.stem}.{case}")
     return found
 
 
