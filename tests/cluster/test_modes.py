@@ -1,18 +1,36 @@
 """Modes entered and left in mid-sale by an operator: synchronous ordering, admission by database, closed lanes; stock changed on one
 node while buyers are on another; a Redis that is not set up for a sale."""
 
+import functools
+import pathlib
 import subprocess
 import time
 
+import jsonschema
+import yaml
 from harness.case import ClusterScenario, short
 from harness.crowd import Crowd
 from lib import http
 
 
+@functools.cache
+def validator(schema):
+    """Of one schema of the API's document."""
+    document = yaml.safe_load((pathlib.Path(__file__).resolve().parents[2] / "docs" / "api" / "openapi.yaml").read_text())
+    return jsonschema.Draft202012Validator({"$ref": f"#/components/schemas/{schema}", "components": document["components"]})
+
+
 class Modes(ClusterScenario):
+    def documented(self, answer, schema):
+        """The answer is what the API's document says it is."""
+        self.assertEqual(answer.status, 200, answer)
+        self.assertEqual([error.message for error in validator(schema).iter_errors(answer.json)], [], answer)
+        return answer
+
     def switch(self, name, value, through="api-1"):
         answer = self.cluster.at(through).admin("PUT", f"/admin/v1/switches/{name}", {"value": value, "why": "a test"})
-        self.assertEqual(answer.status, 200, answer)
+        self.documented(answer, "Switches")
+        self.documented(self.cluster.at(through).admin("GET", "/admin/v1/switches"), "Switches")
 
     def follows(self, value):
         line = 'seckill_switch_on{switch="synchronous_ordering"} ' + ("1" if value == "on" else "0")
@@ -20,8 +38,7 @@ class Modes(ClusterScenario):
 
     def lanes(self, sale, through="api-1"):
         answer = self.cluster.at(through).admin("GET", f"/admin/v1/sales/{sale}/items/sku1/lanes")
-        self.assertEqual(answer.status, 200, answer)
-        return answer.json
+        return self.documented(answer, "ItemLanes").json
 
     def want(self, sale, wanted, through="api-1"):
         answer = self.cluster.at(through).admin("PUT", f"/admin/v1/sales/{sale}/items/sku1/lanes", {"wanted": wanted, "why": "a test"})
