@@ -79,6 +79,7 @@ base::Status Source::connect(milliseconds longest) {
   share_put_off_ = 0;
   sequence_ = 0;
   bell_open_ = false;
+  bell_at_ = Time{0};
   topology_in_doubt_ = false;
   look_at_ = threads_.now();
   ++counters_.connects;
@@ -145,7 +146,10 @@ void Source::channel_gone(Channel channel) {
   topology_in_doubt_ = true;
   look_at_ = threads_.now() + milliseconds{100};
   if (channel == Seats::looking_channel || channel == Seats::sitting_channel) seats_.channel_gone(channel);
-  if (channel == bell_channel) bell_open_ = false;
+  if (channel == bell_channel) {
+    bell_open_ = false;
+    bell_at_ = Time{0};
+  }
   forget(channel);
 }
 

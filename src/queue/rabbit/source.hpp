@@ -104,6 +104,7 @@ class Source final : public RabbitSource {
   Time dial_at_{0};
   bool loss_untold_ = false;
   bool bell_open_ = false;
+  Time bell_at_{0};  // to be subscribed to again
   bool topology_in_doubt_ = false;
   // A broker in an alarm stops reading from whoever publishes, acknowledgements included. So for a while after it said
   // so nothing is published, and the connection is a new one: what can be handled without publishing goes on (FS-27).

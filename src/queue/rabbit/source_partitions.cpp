@@ -11,6 +11,7 @@ namespace {
 
 // Partitions are given up between two batches if possible, so that no order is handled twice for it; but not for ever.
 constexpr int put_off_max = 5;
+constexpr std::chrono::seconds bell_again_after{30};
 
 }  // namespace
 
@@ -79,12 +80,13 @@ void Source::forget(Channel channel) {
 }
 
 base::Status Source::listen_to_bell() {
-  if (bell_open_) return {};
+  if (bell_open_ || threads_.now() < bell_at_) return {};
   if (auto opened = lost_if(connection_->open_channel(bell_channel)); !opened) return opened;
   auto consuming = lost_if(connection_->consume(bell_channel, bell_queue(config_), true, false));
   bell_open_ = consuming.has_value();
   if (consuming || !connection_) return consuming;
   topology_in_doubt_ = true;
+  bell_at_ = threads_.now() + bell_again_after;
   return {};  // the sweep stands behind it
 }
 

@@ -6,6 +6,7 @@
 
 #include "base/assert.hpp"
 #include "base/limits.hpp"
+#include "base/log.hpp"
 
 namespace seckill::queue::rabbit {
 namespace {
@@ -81,12 +82,15 @@ base::Status declare_topology(amqp::Connection& connection, amqp::ChannelNumber 
     for (const auto tier : config.retry_tiers) queues.push_back(retry(config, partition, tier));
   }
   queues.push_back({.name = parked_queue(config), .arguments = refusing(parked_messages_max)});
-  queues.push_back({.name = bell_queue(config),
-                    .arguments = {{"x-queue-type", std::string{"quorum"}}, {"x-max-length", bells_max}}});
   for (const auto& queue : queues) {
     if (auto declared = declare(connection, channel, queue); !declared) return declared;
   }
-  return {};
+  const auto bell =
+      declare(connection, channel, {.name = bell_queue(config), .arguments = {{"x-max-length", bells_max}}});
+  if (bell || bell.error().code != base::Errc::refused) return bell;
+  // Orders are taken without it: the sweep finds what is due.
+  base::log::warn("{}: no bell: {}", config.connection_name, bell.error().text());
+  return connection.open_channel(channel);
 }
 
 base::Status declare_bell(amqp::Connection& connection, amqp::ChannelNumber channel, const RabbitConfig& config,
@@ -94,8 +98,7 @@ base::Status declare_bell(amqp::Connection& connection, amqp::ChannelNumber chan
   const std::int64_t ttl = pay_window.count();
   return declare(connection, channel,
                  {.name = bell_after_queue(config, pay_window),
-                  .arguments = {{"x-queue-type", std::string{"quorum"}},
-                                {"x-message-ttl", ttl},
+                  .arguments = {{"x-message-ttl", ttl},
                                 {"x-expires", ttl + bell_expires_after_ms},
                                 {"x-dead-letter-exchange", std::string{}},
                                 {"x-dead-letter-routing-key", bell_queue(config)}}});

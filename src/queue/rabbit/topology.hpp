@@ -4,8 +4,9 @@
 //   <prefix>.intents.<p>        quorum, single active consumer, refuses past its length; never drops, no delivery limit
 //   <prefix>.retry.<ms>.<p>     quorum, TTL <ms>, dead-letters at least once to <prefix>.intents.<p>
 //   <prefix>.parked             quorum: what could not be read, with the reason as the message's type
-//   <prefix>.bell               quorum: rings, for whichever worker is free; hints, so it may drop old ones
-//   <prefix>.bell.after.<ms>    quorum, TTL <ms>, dead-letters to <prefix>.bell; made on demand, expires when unused
+//   <prefix>.bell               rings, for whichever worker is free; hints, so it may drop old ones, and when it cannot
+//                               be had (it is on one node, which may be down) all else goes on without it
+//   <prefix>.bell.after.<ms>    TTL <ms>, dead-letters to <prefix>.bell; made on demand, expires when unused
 //   <prefix>.seat.<k>           transient, so that none is stuck on a node that is down; holds no message: who consumes
 //                               it alone is the worker with number k (seats.hpp)
 //
