@@ -28,6 +28,8 @@ Landed landed_before(OrderState state, base::UtcMs pay_before) noexcept {
   return {.as = as, .state = state, .pay_before = awaited ? pay_before : 0};
 }
 
+constexpr std::int64_t units_beyond_any_lane = 4 * base::limits::units_per_item_max;
+
 const model::ItemKey& item_of(const model::LaneRecord& record) noexcept {
   return std::visit([](const auto& r) -> const model::ItemKey& { return r.item; }, record);
 }
@@ -168,8 +170,10 @@ base::Result<Landed> LandingBatch::decide(const OrderIntent& intent) {
     }
   }
   if (landed.as == LandedAs::ordered) {
-    (paid_at_once ? lane->sold : lane->held) += intent.units;
-    lane->row.available -= intent.units;
+    if (intent.units > intent.limit) return work_.fail(Errc::constraint, "CHECK buyer_units_cap of buyer_units");
+    std::int64_t& taken = paid_at_once ? lane->sold : lane->held;
+    // What no lane can have stays more than any lane has, and write() refuses it.
+    taken = std::min(taken, units_beyond_any_lane) + std::min(intent.units, units_beyond_any_lane);
   }
   known_.insert_or_assign(intent.ticket, Known{.state = row.state, .pay_before = row.pay_before});
   rows_.push_back(row);
@@ -208,6 +212,7 @@ base::Result<std::optional<FailReason>> LandingBatch::refused_by_store(Lane& lan
   }
   if (intent.units > lane.row.available) return FailReason::sold_out;
   // Nothing below may fail.
+  lane.row.available -= intent.units;
   (*buyer)->units += intent.units;
   (*buyer)->tickets += 1;
   return std::nullopt;
@@ -285,29 +290,31 @@ base::Status LandingBatch::write_buyers() {
   return std::unexpected(std::move(error));
 }
 
+// All rows at once: a batch may touch every lane of an item. Each changes, so those that did not were short (FS-59).
 base::Status LandingBatch::write_stock() {
+  std::vector<Value> values;
+  std::string touched;
+  std::int64_t rows = 0;
   for (Lane& lane : lanes_) {
     const std::int64_t taken = lane.held + lane.sold;
-    if (taken != 0) {
-      const auto moved = work_.run(
-          "UPDATE lane_stock SET available = available - ?, held = held + ?, sold = sold + ?, strays = strays + ?, "
-          "version = version + 1 WHERE item_id = ? AND lane = ? AND generation = ? AND available >= ?",
-          taken, lane.held, lane.sold, lane.strays, lane.item_id, lane.row.lane, lane.row.generation, taken);
-      if (!moved) return std::unexpected(moved.error());
-      if (*moved != 1) {
-        return work_.fail(Errc::oversell_guard, fmt::format("lane {} of item {} has fewer than {} units for its holds",
-                                                            lane.row.lane, lane.item_id, taken));
-      }
-    } else if (lane.strays != 0) {
-      const auto counted = work_.run("UPDATE lane_stock SET strays = strays + ? WHERE item_id = ? AND lane = ?",
-                                     lane.strays, lane.item_id, lane.row.lane);
-      if (!counted) return std::unexpected(counted.error());
-    }
+    if (taken == 0 && lane.strays == 0) continue;
+    const std::int64_t version_step = taken == 0 ? 0 : 1;
+    values.insert(values.end(), {taken, lane.held, lane.sold, lane.strays, version_step, lane.item_id, lane.row.lane,
+                                 lane.row.generation, taken});
+    touched += fmt::format(" {}/{}", lane.item_id, lane.row.lane);
+    ++rows;
     lane.held = 0;
     lane.sold = 0;
     lane.strays = 0;
   }
-  return {};
+  if (rows == 0) return {};
+  const auto moved = work_.run_many(
+      "UPDATE lane_stock SET available = available - ?, held = held + ?, sold = sold + ?, strays = strays + ?, "
+      "version = version + ? WHERE item_id = ? AND lane = ? AND generation = ? AND available >= ?",
+      9, values);
+  if (!moved) return std::unexpected(moved.error());
+  if (*moved == rows) return {};
+  return work_.fail(Errc::oversell_guard, "of these lanes (item/lane) one has fewer units than its holds:" + touched);
 }
 
 base::Status LandingBatch::move(const model::StockTransfer& transfer) {

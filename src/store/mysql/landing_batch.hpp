@@ -48,7 +48,7 @@ class LandingBatch {
  private:
   struct Lane {
     std::int64_t item_id = 0;
-    LockedLane row;           // `available` less what was decided, and moved by transfers
+    LockedLane row;           // in state `store` `available` counts what was decided and moved
     std::int64_t held = 0;    // decided and not yet written: units that go from available to held,
     std::int64_t sold = 0;    // and to sold at once
     std::int64_t strays = 0;  // likewise

@@ -141,7 +141,7 @@ class SimulatedPlace final : public Place {
   base::Result<std::unique_ptr<Store>> open() override {
     return std::make_unique<sim::SimDatabase>(tables_, clock_, &files_);
   }
-  std::string backup_path() override { return "backup"; }
+  std::string backup_path() override { return "backup/one"; }
   std::unique_ptr<Place> from_backup() override {
     auto place = std::make_unique<SimulatedPlace>();
     place->tables_ = files_.at(backup_path());
