@@ -136,8 +136,13 @@ base::Result<std::int64_t> LiveConnection::with_statement(std::string_view doing
   const bool is_new = !by_text_.contains(sql);
   Statement* statement = statement_of(sql);
   if ((is_new && !statement->prepare(sql)) || !use(*statement)) {
-    const unsigned number = statement->number();
-    const std::string message = statement->message();
+    unsigned number = statement->number();
+    std::string message = statement->message();
+    if (number == 0) {
+      // An error that came in place of a row (a deadlock of a locking read) is kept by the connection alone.
+      number = mysql_errno(handle_.get());
+      message = mysql_error(handle_.get());
+    }
     forget(sql);  // an error may leave a result half read
     return failed(doing, number, message);
   }
