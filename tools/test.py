@@ -59,7 +59,7 @@ def engines(build: Path, tally: Tally) -> None:
     started = subprocess.run([sys.executable, tool, "start", "--folder", folder], stdin=subprocess.DEVNULL, text=True,
                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
     say("== tests on real engines")
-    say(started.stdout.strip())
+    say(started.stdout.rstrip())
     try:
         if started.returncode != 0:
             absent = "not installed" in started.stdout
