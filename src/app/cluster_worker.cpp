@@ -16,6 +16,7 @@ admission::leading::LeaderConfig leader_config(const ClusterConfig& config) {
   // A life of its own: a restarted node is another holder.
   made.lease.holder = fmt::format("{}#{:016x}", config.node, base::system_random().next());
   made.rebuild.partitions = config.rabbitmq.partitions;
+  made.lost.partitions = config.rabbitmq.partitions;
   return made;
 }
 

@@ -106,6 +106,8 @@ void add_leader(const admission::leading::Leader& leader, Families& out) {
   lanes.add(counters.lanes_opened.load(), {{"as", "opened"}});
   lanes.add(counters.lanes_waiting.load(), {{"as", "waiting"}});
   count(out, "seckill_leader_rounds_fenced_total", "Rounds that another leader ended.", counters.rounds_fenced.load());
+  count(out, "seckill_leader_republished_total", "Intents that the broker had confirmed and lost, published again.",
+        leader.lost_intents().republished());
 }
 
 void add_relay(const admission::remote::RelayCounters& relay, Families& out) {

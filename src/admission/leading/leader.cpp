@@ -51,6 +51,7 @@ Leader::Leader(RebuildPorts ports, Items items, LeaderConfig config)
       config_{std::move(config)},
       lease_{ports.authority, ports.threads, config_.lease},
       rebuild_{ports, config_.rebuild},
+      lost_{ports, config_.lost},
       changed_{ports.threads.make_signal()} {
   SECKILL_ASSERT(config_.lanes_a_round >= 1, "a round has a lane");
 }
@@ -110,6 +111,7 @@ void Leader::look() {
     for (const auto& [item, rows] : wants.drain) {
       if (!stopping()) rebuild_.drain(item, rows, *token);
     }
+    lost_.look([this] { return lease_.held() && !stopping(); });
     return;
   }
   if (wants.rebuild.size() > config_.lanes_a_round) wants.rebuild.resize(config_.lanes_a_round);
@@ -148,6 +150,7 @@ void Leader::look_at_lanes(const model::ItemKey& item, const std::vector<store::
     const bool foreign = !readings[i] && readings[i].error().code == base::Errc::stale;
     const bool broken = readings[i] && !as_it_should_be(rows[i], *readings[i]);
     if (!moved && !foreign && !broken) {
+      if (readings[i]) lost_.note(task.lane, rows[i], *readings[i]);
       if (rows[i].undrained()) wants.drain[item].push_back(rows[i]);
       continue;
     }

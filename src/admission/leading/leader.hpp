@@ -8,6 +8,7 @@
 //   other state than `wanted`     | any                              | rebuild to it (mode switch, DESIGN §4.6)
 //   lane, never installed         | none                             | rebuild: how a preload reaches the lanes
 //   lane g                        | open g on the row's server       | as it should be; undrained: are older intents gone?
+//                                 |   with more units than the row   | did the broker lose intents (lost_intents.hpp)?
 //   lane g                        | missing, closed, other than g    | rebuild (flush, eviction, an old leader's close)
 //   lane g                        | server has another identity      | rebuild (restart, failover)
 //   lane g                        | no answer                        | nothing: unknown is not lost; nodes answer busy
@@ -29,6 +30,7 @@
 #include <vector>
 
 #include "admission/leading/leader_lease.hpp"
+#include "admission/leading/lost_intents.hpp"
 #include "admission/leading/rebuild.hpp"
 #include "base/threads.hpp"
 
@@ -37,6 +39,7 @@ namespace seckill::admission::leading {
 struct LeaderConfig {
   LeaderLeaseConfig lease;
   RebuildConfig rebuild;
+  LostIntentsConfig lost;
   std::chrono::milliseconds look_every{1'000};
   std::size_t lanes_a_round = 256;  // more wait for the next look
 };
@@ -71,6 +74,7 @@ class Leader {
 
   [[nodiscard]] const LeaderLease& lease() const noexcept { return lease_; }
   [[nodiscard]] const LeaderCounters& counters() const noexcept { return counters_; }
+  [[nodiscard]] const LostIntents& lost_intents() const noexcept { return lost_; }
 
  private:
   // What an item's lanes want.
@@ -92,6 +96,7 @@ class Leader {
   LeaderCounters counters_;
   LeaderLease lease_;
   Rebuild rebuild_;
+  LostIntents lost_;
 
   mutable std::mutex mutex_;
   std::unique_ptr<base::Signal> changed_;
