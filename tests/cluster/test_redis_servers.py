@@ -1,0 +1,349 @@
+"""Redis servers killed, paused, moved and refusing in mid-sale: their lanes are busy for a while, nothing is lost or sold twice, and no
+node of ours is restarted for it."""
+
+import contextlib
+import socket
+import threading
+import time
+
+from harness.redis_faults import RedisScenario, TimedCrowd
+from lib import http
+
+
+class Failover(RedisScenario):
+    def test_FS_29_a_killed_master_busy_until_its_replica_has_its_lanes(self):
+        sale = self.front.sale(total=200, lanes=12)
+        crowd = TimedCrowd(self, sale, 260)
+        crowd.wait_for(50)
+        victim, replicas = self.cluster.redis.master_of(sale, "sku1", 0)
+        killed_at = time.monotonic()
+        self.cluster.engine(victim).kill()
+        promoted = http.eventually(lambda: self.master(sale) in replicas, within=60, every=0.2)
+        self.assertTrue(promoted, f"{victim} was not replaced by {replicas}")
+        promoted_after = time.monotonic() - killed_at
+        self.cluster.start_engine(victim)  # a master without a replica admits nobody: that is what min-replicas-to-write is for
+        pairs = crowd.finish()
+        self.say(f"promoted after {promoted_after:.1f} s, busy at most {crowd.busy_seconds(killed_at):.1f} s")
+        self.assertEqual(len(self.admitted(pairs)), 200, self.reasons(pairs))
+        self.all_units_sell(sale, 200)
+
+    def test_FS_29_a_paused_master_that_wakes_up_as_a_replica_or_as_itself(self):
+        for seconds in (2.0, 12.0):  # shorter and longer than the cluster waits before it promotes
+            sale = self.front.sale(total=120, lanes=12)
+            crowd = TimedCrowd(self, sale, 160)
+            crowd.wait_for(30)
+            victim, _ = self.cluster.redis.master_of(sale, "sku1", 0)
+            paused_at = time.monotonic()
+            self.cluster.engine(victim).pause()
+            time.sleep(seconds)
+            self.cluster.engine(victim).resume()
+            pairs = crowd.finish()
+            after = self.master(sale)
+            self.say(f"paused {seconds:.0f} s, {'the same master' if after == victim else 'another master'} afterwards, "
+                     f"busy at most {crowd.busy_seconds(paused_at):.1f} s")
+            self.assertEqual(len(self.admitted(pairs)), 120, self.reasons(pairs))
+            self.cluster.wait_redis_whole()
+            self.all_units_sell(sale, 120)
+
+    def test_FS_66_a_lanes_slot_migrates_in_mid_sale_and_its_new_master_is_killed(self):
+        sale = self.front.sale(total=240, lanes=12)
+        before = self.generations(sale)
+        crowd = TimedCrowd(self, sale, 120)
+        crowd.wait_for(30)
+        source, _ = self.cluster.redis.master_of(sale, "sku1", 0)
+        target = next(name for name in self.masters() if name != source)
+        begun = time.monotonic()
+        moved = self.move_slot(self.slot_of(sale, 0), source, target)
+        self.assertGreaterEqual(moved, 3, "the lane's keys were not there: the test proves nothing")
+        self.assertEqual(self.master(sale), target)
+        rebuilt = http.eventually(lambda: self.generations(sale)[0] > before[0], within=60, every=0.1)
+        self.assertTrue(rebuilt, "the lane that moved was not rebuilt")
+        self.wait_open(sale)
+        self.say(f"slot migration: {moved} keys, all lanes open {time.monotonic() - begun:.1f} s after it began, "
+                 f"busy at most {crowd.busy_seconds(begun):.1f} s")
+        pairs = crowd.finish()
+        self.assertEqual(len(self.admitted(pairs)), 120, self.reasons(pairs))
+        crowd = TimedCrowd(self, sale, 200)
+        crowd.wait_for(30)
+        killed_at = time.monotonic()
+        replicas = self.cluster.redis.master_of(sale, "sku1", 0)[1]
+        self.cluster.engine(target).kill()
+        self.assertTrue(http.eventually(lambda: self.master(sale) in replicas, within=60, every=0.2), f"{target} was not replaced")
+        self.cluster.start_engine(target)
+        pairs = crowd.finish()
+        self.say(f"then its master killed: busy at most {crowd.busy_seconds(killed_at):.1f} s")
+        self.assertEqual(len(self.admitted(pairs)), 120, self.reasons(pairs))
+        self.assertFalse(crowd.heard - {"admitted", "replayed", "busy", "sold_out"}, crowd.heard)
+        self.all_units_sell(sale, 240)
+
+
+class Outage(RedisScenario):
+    def test_FS_29_all_of_redis_hangs_is_cut_off_and_speaks_garbage_and_no_node_is_restarted(self):
+        sale = self.front.sale(total=160, lanes=12)
+        first = self.buy_all(self.buyers(20), sale, through=self.both())
+        self.assertEqual(len(self.admitted(first)), 20, self.reasons(first))
+        before = self.resources()
+        names = self.cluster.redis_names()
+
+        for name in names:
+            self.cluster.engine(name).pause()
+        try:
+            slowest = self.refusals(sale, seconds=10)
+        finally:
+            for name in names:
+                self.cluster.engine(name).resume()
+        recovered = self.recovery(sale)
+        self.say(f"hang of 10 s: slowest refusal {slowest:.2f} s, sells again after {recovered:.1f} s")
+
+        for name in names:
+            self.ask(name, "CONFIG", "SET", "timeout", "1")
+        time.sleep(3)  # idle connections are closed by the servers
+        for name in names:
+            self.ask(name, "CONFIG", "SET", "timeout", "0")
+            self.ask(name, "CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
+        self.say(f"connections cut: sells again after {self.recovery(sale):.1f} s")
+
+        for name in names:
+            self.cluster.engine(name).kill()
+        try:
+            with garbage([self.cluster.engine(name).record["port"] for name in names]) as spoken:
+                slowest = self.refusals(sale, seconds=6)
+            self.assertGreater(spoken[0], 0, "nobody listened to the garbage")
+        finally:
+            self.start_all()
+        self.say(f"garbage from every server: slowest refusal {slowest:.2f} s, sells again after {self.recovery(sale):.1f} s")
+
+        for name, (descriptors, threads) in self.resources().items():
+            self.assertLessEqual(descriptors, before[name][0] + 32, f"descriptors of {name}")
+            self.assertLessEqual(threads, before[name][1] + 2, f"threads of {name}")
+        self.all_units_sell(sale, 160)
+
+    def resources(self):
+        found = {}
+        for name in self.cluster.node_names():
+            node = self.cluster.node(name)
+            with open(f"/proc/{node.pid}/status", encoding="ascii", errors="replace") as status:
+                threads = next(int(line.split()[1]) for line in status if line.startswith("Threads:"))
+            found[name] = (node.descriptors_open(), threads)
+        return found
+
+    def refusals(self, sale, seconds):
+        """Buyers who come while no lane can answer: each is told busy, nobody hangs. Returns the slowest answer's seconds."""
+        end = time.monotonic() + seconds
+        slowest = 0.0
+        while time.monotonic() < end:
+            def timed(client, buyer):
+                begun = time.monotonic()
+                answer = client.buy(buyer, sale)
+                return answer, time.monotonic() - begun
+            buyers = self.buyers(12)
+            answers = http.together([lambda i=i, b=b: timed(self.both()[i % 2], b) for i, b in enumerate(buyers)], 12)
+            for answer in answers:
+                self.assertNotIsInstance(answer, Exception, f"a request got no answer: {answer}")
+                self.assertEqual((answer[0].status, answer[0].json["reason"]), (503, "busy"), answer[0])
+                slowest = max(slowest, answer[1])
+            time.sleep(0.2)
+        return slowest
+
+    def recovery(self, sale):
+        """Seconds until every lane has admitted somebody again."""
+        begun = time.monotonic()
+        pairs = self.buy_all(self.buyers(24), sale, through=self.both(), threads=12, within=120.0)
+        self.assertEqual(len(self.admitted(pairs)), 24, self.reasons(pairs))
+        return time.monotonic() - begun
+
+
+class Refusing(RedisScenario):
+    def test_FS_67_masters_that_refuse_writes_make_busy_and_nobody_is_told_sold_out(self):
+        sale = self.front.sale(total=200, lanes=12)
+        crowd = TimedCrowd(self, sale, 90)
+        crowd.wait_for(20)
+        masters = self.masters()
+
+        begun = time.monotonic()
+        with self.snapshots_that_fail(masters):
+            refused = self.buy_all(self.buyers(16), sale, through=self.both(), patient=False)
+            self.assertEqual(set(self.reasons(refused)), {"busy"}, self.reasons(refused))
+            self.reads_work(sale)
+        self.say(f"MISCONF: sells again after {self.first_sale(sale):.1f} s")
+
+        for name in masters:
+            self.ask(name, "CONFIG", "SET", "min-replicas-to-write", "3")
+        try:
+            refused = self.buy_all(self.buyers(16), sale, through=self.both(), patient=False)
+            self.assertEqual(set(self.reasons(refused)), {"busy"}, self.reasons(refused))
+            self.reads_work(sale)
+        finally:
+            for name in masters:
+                self.ask(name, "CONFIG", "SET", "min-replicas-to-write", "1")
+        self.say(f"NOREPLICAS: sells again after {self.first_sale(sale):.1f} s")
+
+        victim, replicas = self.cluster.redis.master_of(sale, "sku1", 0)
+        self.ask(replicas[0], "CLUSTER", "FAILOVER")  # the master becomes a read-only replica, its connections stay
+        self.assertTrue(http.eventually(lambda: self.master(sale) == replicas[0], within=30, every=0.1), "no failover")
+        self.say(f"READONLY: sells again after {self.first_sale(sale):.1f} s")
+        pairs = crowd.finish()
+        self.say(f"busy at most {crowd.busy_seconds(begun):.1f} s over all")
+        self.assertEqual(len(self.admitted(pairs)), 90, self.reasons(pairs))
+        self.assertNotIn("sold_out", crowd.heard)
+        self.cluster.wait_redis_whole()
+        self.all_units_sell(sale, 200)
+
+    @contextlib.contextmanager
+    def snapshots_that_fail(self, masters):
+        """Background saves end in an error: Redis then refuses every write by itself (MISCONF)."""
+        folders = [self.cluster.machine.folder.path / name / "data" / "dump.rdb" / "in the way" for name in masters]
+        for folder in folders:
+            folder.parent.unlink(missing_ok=True)  # what a replica's first copy left
+            folder.mkdir(parents=True)
+        try:
+            for name in masters:
+                self.ask(name, "CONFIG", "SET", "save", "3600 1000000")
+                self.ask(name, "BGSAVE")
+            for name in masters:
+                failed = http.eventually(lambda name=name: "rdb_last_bgsave_status:err" in self.ask(name, "INFO", "persistence"),
+                                         within=30)
+                self.assertTrue(failed, f"{name} saves although it cannot")
+            yield
+        finally:
+            for folder in folders:
+                folder.rmdir()
+                folder.parent.rmdir()
+            for name in masters:
+                self.ask(name, "BGSAVE")
+            for name in masters:
+                http.eventually(lambda name=name: "rdb_last_bgsave_status:ok" in self.ask(name, "INFO", "persistence"), within=30)
+                self.ask(name, "CONFIG", "SET", "save", "")
+
+    def reads_work(self, sale):
+        buyer, ticket = self.sold_before(sale)
+        self.assertEqual(self.front.outcome(buyer, sale, ticket).status, 200)
+        for client in self.both():
+            self.assertEqual(client.get(f"/api/v1/sales/{sale}").status, 200)
+            self.assertEqual(client.get("/api/v1/orders", buyer).status, 200)
+
+    def sold_before(self, sale):
+        """A buyer with an order and its ticket."""
+        (buyer, ticket), *_ = self.cluster.sql("SELECT HEX(o.buyer), o.order_id FROM seckill_order o JOIN sale_item i USING (item_id) "
+                                               f"WHERE i.sale = '{sale}' LIMIT 1")
+        buyer = bytes.fromhex(buyer).decode()
+        return buyer, self.front.orders(buyer, sale)[0]["ticket"]
+
+    def first_sale(self, sale):
+        """Seconds until buyers in every lane are served."""
+        begun = time.monotonic()
+        pairs = self.buy_all(self.buyers(16), sale, through=self.both(), within=120.0)
+        self.assertEqual(len(self.admitted(pairs)), 16, self.reasons(pairs))
+        return time.monotonic() - begun
+
+    def test_FS_57_memory_that_ends_in_mid_sale_takes_no_unit_without_its_buyer(self):
+        sale = self.front.sale(total=300, lanes=12, pay_window_ms=900_000)
+        first = self.buy_all(self.buyers(30), sale, through=self.both())
+        self.assertEqual(len(self.admitted(first)), 30, self.reasons(first))
+        self.wait_ordered(sale, first)
+        masters = self.masters()
+        crowd = None
+        try:
+            for name in masters:
+                used = int(self.info(name, "memory")["used_memory"])
+                self.ask(name, "CONFIG", "SET", "maxmemory", used + 30_000)
+                self.fill(name)
+            crowd = TimedCrowd(self, sale, 80, threads=16)
+            self.assertTrue(http.eventually(lambda: "busy" in crowd.heard, within=60), "nobody was told busy: memory did not end")
+            for _ in range(20):
+                self.whole_lanes(sale)
+                time.sleep(0.2)
+            refused = self.buy_all(self.buyers(24), sale, through=self.both(), patient=False)
+            self.assertTrue(set(self.reasons(refused)) <= {"busy", "admitted"}, self.reasons(refused))
+            self.assertGreater(self.reasons(refused)["busy"], 0, "memory did not end")
+            # A unit that comes back needs no new memory.
+            buyer, answer = first[0]
+            self.assertEqual(self.front.cancel(buyer, answer.json["ticket"]).status, 200)
+            refused_counts = {name: int(self.info(name, "errorstats").get("errorstat_OOM", "count=0").split("=")[1]) for name in masters}
+            self.assertGreater(sum(refused_counts.values()), 0, "no server said OOM: the test proves nothing")
+            self.say(f"refused for lack of memory: {refused_counts}")
+        finally:
+            for name in masters:
+                self.ask(name, "CONFIG", "SET", "maxmemory", 0)
+            self.drop_junk(masters)
+        pairs = crowd.finish()
+        self.say(f"busy at most {crowd.busy_seconds():.1f} s")
+        self.assertEqual(len(self.admitted(pairs)), 80, self.reasons(pairs))
+        self.assertNotIn("sold_out", crowd.heard)
+        self.all_units_sell(sale, 300)
+
+    def info(self, name, section):
+        lines = self.ask(name, "INFO", section).splitlines()
+        return dict(line.split(":", 1) for line in lines if ":" in line)
+
+    def junk_key(self, name):
+        """A key in one of this server's slots."""
+        for number in range(1000):
+            try:
+                self.ask(name, "GET", f"junk:{number}")
+                return f"junk:{number}"
+            except Exception as error:  # noqa: BLE001
+                if "MOVED" not in str(error):
+                    raise
+        raise AssertionError(f"no key is served by {name}")
+
+    def fill(self, name):
+        """Appends until the server refuses."""
+        key = self.junk_key(name)
+        for _ in range(2000):
+            try:
+                self.ask(name, "RPUSH", key, "x" * 400)
+            except Exception as error:  # noqa: BLE001
+                if "OOM" in str(error):
+                    return
+                raise
+
+    def drop_junk(self, masters):
+        for name in masters:
+            self.ask(name, "DEL", self.junk_key(name))
+
+    def whole_lanes(self, sale):
+        """No counter without its buyer's mark or the reverse, in one look at each lane."""
+        for lane in range(self.lane_count(sale)):
+            stock, marks = self.cluster.redis.call(
+                self.cluster.redis.key(sale, "sku1", lane, "stock"), "EVAL",
+                "return {redis.call('HMGET', KEYS[1], 'held', 'sold', 'marks'), redis.call('HLEN', KEYS[2])}", 2,
+                *self.keys_of(sale, lane)[:2])
+            self.assertEqual(int(stock[2] or 0), marks, f"lane {lane}: {stock}")
+            self.assertLessEqual(int(stock[0] or 0) + int(stock[1] or 0), marks, f"lane {lane}: units without a buyer: {stock}")
+
+
+@contextlib.contextmanager
+def garbage(ports):
+    """Servers on these ports that answer everything with bytes of no protocol. Yields [how many connections they had]."""
+    spoken, stop, threads, listeners = [0], threading.Event(), [], []
+    texts = [b"HTTP/1.1 400 Bad Request\r\n\r\n", b"$9999999999\r\n", bytes(range(256)) * 4, b"*-7\r\n+\r\n", b"\r\n" * 50, b"*1000000\r\n"]
+
+    def serve(listener):
+        turn = 0
+        while not stop.is_set():
+            try:
+                connection, _ = listener.accept()
+            except OSError:
+                continue
+            with connection, contextlib.suppress(OSError):
+                connection.settimeout(0.5)
+                spoken[0] += 1
+                connection.recv(4096)
+                connection.sendall(texts[turn % len(texts)])
+                turn += 1
+                connection.recv(4096)
+    try:
+        for port in ports:
+            listener = socket.create_server(("127.0.0.1", port))
+            listener.settimeout(0.2)
+            listeners.append(listener)
+            threads.append(threading.Thread(target=serve, args=(listener,), daemon=True))
+            threads[-1].start()
+        yield spoken
+    finally:
+        stop.set()
+        for thread in threads:
+            thread.join()
+        for listener in listeners:
+            listener.close()
