@@ -1,88 +1,10 @@
-"""Engines killed, paused and restarted in mid-sale: buyers are told busy or lose nothing, and all recovers without a hand."""
+"""Broker and database killed, paused and restarted in mid-sale: buyers are told busy or lose nothing, and all recovers without a hand."""
 
 import time
 
 from harness.case import ClusterScenario, short
 from harness.crowd import Crowd
 from lib import http
-
-
-class Redis(ClusterScenario):
-    def test_FS_29_a_lost_master_is_followed_to_its_replica_and_its_lanes_are_rebuilt(self):
-        sale = self.front.sale(total=160)
-        victim, replicas = self.cluster.redis.master_of(sale, "sku1", 0)
-        crowd = Crowd(self, sale, self.both(), self.buyers(240), threads=12, within=120)
-        crowd.wait_for(40)
-        killed_at = time.monotonic()
-        self.cluster.engine(victim).kill()
-        # A shard whose only replica became master takes no writes until it has a replica again: that is P5's price.
-        promoted = http.eventually(lambda: self._master(sale) in replicas, within=60, every=0.2)
-        self.assertTrue(promoted, f"{victim} was not replaced by {replicas}")
-        print(f"promoted after {time.monotonic() - killed_at:.1f} s", flush=True)
-        self.cluster.start_engine(victim)
-        self.cluster.wait_redis_whole()
-        pairs = crowd.finish()
-        print(f"everyone answered after {time.monotonic() - killed_at:.1f} s", flush=True)
-        self.assertEqual(len(self.admitted(pairs)), 160, self.reasons(pairs))
-        self.check_at_quiet(sale)
-
-    def _master(self, sale):
-        try:
-            return self.cluster.redis.master_of(sale, "sku1", 0)[0]
-        except (OSError, AssertionError):
-            return ""
-
-    def test_FS_29_a_paused_master_recovers(self):
-        sale = self.front.sale(total=120)
-        victim, _ = self.cluster.redis.master_of(sale, "sku1", 0)
-        crowd = Crowd(self, sale, self.both(), self.buyers(180), threads=12, within=120)
-        crowd.wait_for(30)
-        self.cluster.engine(victim).pause()
-        time.sleep(8)
-        self.cluster.engine(victim).resume()
-        self.cluster.wait_redis_whole()
-        pairs = crowd.finish()
-        self.assertEqual(len(self.admitted(pairs)), 120, self.reasons(pairs))
-        self.check_at_quiet(sale)
-
-    def test_FS_07_all_of_redis_restarted_scripts_and_lanes_come_back(self):
-        sale = self.front.sale(total=120)
-        crowd = Crowd(self, sale, self.both(), self.buyers(180), threads=12, within=150)
-        crowd.wait_for(30)
-        for name in self.cluster.redis_names():
-            self.cluster.engine(name).kill()
-        for name in self.cluster.redis_names():
-            self.cluster.start_engine(name)
-        self.cluster.wait_redis_whole()
-        pairs = crowd.finish()
-        self.assertEqual(len(self.admitted(pairs)), 120, self.reasons(pairs))
-        self.check_at_quiet(sale, within=120)
-
-    def test_FS_07_forgotten_scripts_are_loaded_again(self):
-        sale = self.front.sale(total=64)
-        self.buy_all(self.buyers(16), sale, through=self.both())
-        for name in self.cluster.redis_names():
-            server = self.cluster.engine(name)
-            self.cluster.redis.on(server, "SCRIPT", "FLUSH", "SYNC")
-        pairs = self.buy_all(self.buyers(48), sale, through=self.both())
-        self.assertEqual(len(self.admitted(pairs)), 48, self.reasons(pairs))
-        self.check_at_quiet(sale)
-
-    def test_FS_45_lost_keys_of_a_lane_never_read_as_no_buyer_yet(self):
-        """Marks and stock deleted past the product: the lane is closed and rebuilt from the store, and nobody buys twice."""
-        sale = self.front.sale(total=64)
-        first = self.buy_all(self.buyers(30, prefix="again"), sale, through=self.both())
-        self.assertEqual(len(self.admitted(first)), 30, self.reasons(first))
-        self.wait_ordered(sale, first)
-        self.checks.wait_quiet(sale, 60)
-        for lane in range(self.checks.items(sale)[0]["lanes"]):
-            key = self.cluster.redis.key(sale, "sku1", lane, "marks" if lane % 2 else "stock")
-            self.cluster.redis.call(key, "DEL", key)
-        second = self.buy_all([buyer for buyer, _ in first], sale, through=self.both())
-        self.assertEqual(self.reasons(second), {"limit_reached": 30})
-        third = self.buy_all(self.buyers(34), sale, through=self.both())
-        self.assertEqual(len(self.admitted(third)), 34, self.reasons(third))
-        self.check_at_quiet(sale)
 
 
 class RabbitMq(ClusterScenario):

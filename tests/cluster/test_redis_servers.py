@@ -2,15 +2,18 @@
 node of ours is restarted for it."""
 
 import contextlib
+import shutil
 import socket
 import threading
 import time
 
-from harness.redis_faults import RedisScenario, TimedCrowd
+from harness.case import short
+from harness.redis_faults import RECOVERY_SECONDS, RedisScenario, TimedCrowd
 from lib import http
 
 
 class Failover(RedisScenario):
+    @short
     def test_FS_29_a_killed_master_busy_until_its_replica_has_its_lanes(self):
         sale = self.front.sale(total=200, lanes=12)
         crowd = TimedCrowd(self, sale, 260)
@@ -75,6 +78,36 @@ class Failover(RedisScenario):
         self.assertEqual(len(self.admitted(pairs)), 120, self.reasons(pairs))
         self.assertFalse(crowd.heard - {"admitted", "replayed", "busy", "sold_out"}, crowd.heard)
         self.all_units_sell(sale, 240)
+
+
+    def test_P5_what_only_replicas_vouched_for_survives_the_loss_of_its_master_and_of_every_node_and_the_broker(self):
+        """The broker is silent, so answers rest on WAIT; then whoever remembers the intents in its memory is killed."""
+        sale = self.front.sale(total=120, lanes=12)
+        rabbit = self.cluster.engine("rabbitmq-1")
+        rabbit.pause()
+        pairs = self.buy_all(self.buyers(60), sale, through=self.both(), threads=12, patient=False)
+        promised = self.admitted(pairs)
+        self.say(f"with a silent broker {self.reasons(pairs)}")
+        self.assertGreater(len(promised), 12, f"no answer rested on replicas: {self.reasons(pairs)}")
+        victim, replicas = self.cluster.redis.master_of(sale, "sku1", 0)
+        for node in (*self.cluster.apis(), *self.cluster.workers()):
+            node.kill()
+        rabbit.kill()
+        self.cluster.engine(victim).kill()
+        self.assertTrue(http.eventually(lambda: self.master(sale) in replicas, within=60, every=0.2), f"{victim} was not replaced")
+        with contextlib.suppress(FileNotFoundError):
+            shutil.rmtree(self.data(victim))  # its disk is lost with it
+        self.cluster.start_engine(victim)
+        self.cluster.start_engine("rabbitmq-1")
+        for node in (*self.cluster.apis(), *self.cluster.workers()):
+            node.start(wait=False)
+        self.cluster.wait_all_ready()
+        begun = time.monotonic()
+        self.wait_open(sale)
+        self.wait_ordered(sale, promised, within=RECOVERY_SECONDS)
+        self.say(f"{len(promised)} promised tickets are orders {time.monotonic() - begun:.1f} s after all nodes are back")
+        self.cluster.wait_redis_whole()
+        self.all_units_sell(sale, 120)
 
 
 class Outage(RedisScenario):
