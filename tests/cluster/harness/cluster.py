@@ -124,6 +124,7 @@ class Cluster:
                                environment={"ASAN_OPTIONS": "quarantine_size_mb=8", "UBSAN_OPTIONS": "print_stacktrace=1"},
                                config_extra=lines)
         self.born = {}
+        self.broker_asked = None  # the node of RabbitMQ that rabbitmqctl asks; None: the first
 
     # --- life ---
     def start(self):
@@ -197,7 +198,7 @@ class Cluster:
         return int(self.sql(statement)[0][0])
 
     def rabbitmqctl(self, *words):
-        return rabbit_servers.control(self.machine.folder, *words)
+        return rabbit_servers.control(self.machine.folder, *words, node=self.broker_asked)
 
     def queues(self):
         """{queue: messages ready and unacknowledged}."""
