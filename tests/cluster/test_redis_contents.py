@@ -146,7 +146,7 @@ class Keys(RedisScenario):
                 expires_at = self.ask(name, "PEXPIRETIME", key)
                 self.assertGreaterEqual(expires_at, ends_at + 900_000 + DAY_MS, f"{key} does not outlive its sale")
                 seen += 1
-        self.assertGreaterEqual(seen, 36, "stock, marks and tickets of twelve lanes")
+        self.assertGreaterEqual(seen, 30, "stock of twelve lanes, marks and tickets of those with buyers")
 
 
 class Everything(RedisScenario):
@@ -162,7 +162,7 @@ class Everything(RedisScenario):
                 crowd.wait_for(15)
                 begun = time.monotonic()
                 what = fault(begun)
-                pairs = crowd.finish(240)
+                pairs = crowd.finish()
                 self.say(f"{what}: busy at most {crowd.busy_seconds(begun):.1f} s")
                 self.assertFalse(crowd.heard - {"admitted", "replayed", "busy"}, crowd.heard)
                 self.assertEqual(len(self.admitted(pairs)), 60, self.reasons(pairs))

@@ -1,6 +1,8 @@
 """What tests of a Redis in trouble share: faults of one server or all, and the proof that everything is on sale again."""
 
+import contextlib
 import shutil
+import threading
 import time
 from pathlib import Path
 
@@ -25,6 +27,8 @@ class TimedCrowd(Crowd):
         self.pause = pause  # of a thread between two buyers, so that the crowd lasts while something breaks
         self.waits = []
         self.heard = set()
+        self.samples = 0
+        self.oversold = []  # samples that a promise does not allow
         super().__init__(scenario, sale, [Listening(client, self) for client in scenario.both()], scenario.buyers(count, prefix),
                          threads=threads, within=within)
 
@@ -35,6 +39,31 @@ class TimedCrowd(Crowd):
             return super()._buy(*arguments)
         finally:
             self.waits.append((begun, time.monotonic() - begun))
+
+    def run(self):
+        sampler = threading.Thread(target=self._sample, daemon=True)
+        sampler.start()
+        super().run()
+
+    def _sample(self):
+        """P1 at any instant: held + sold within the total, nothing available below 0 or above it, in the rows and on the display."""
+        while self.is_alive():
+            with contextlib.suppress(OSError, http.Closed, ClusterError, IndexError, TypeError, KeyError):
+                least, most, taken, total = map(int, self.scenario.cluster.sql(
+                    "SELECT MIN(l.available), SUM(l.available), SUM(l.held + l.sold), MAX(i.total) FROM lane_stock l "
+                    f"JOIN sale_item i USING (item_id) WHERE i.sale = '{self.sale}'")[0])
+                live = self.scenario.front.show(self.sale)["items"][0]["stock"]["live"]
+                shown = live["available"] if live else 0
+                self.samples += 1
+                if least < 0 or most + taken > total or taken > total or not 0 <= shown <= total:
+                    self.oversold.append((least, most, taken, total, shown))
+            time.sleep(0.5)
+
+    def finish(self, within=240):
+        answers = super().finish(within)
+        self.scenario.assertEqual(self.oversold, [], "P1: available at least and in all, held and sold, total, displayed")
+        self.scenario.assertGreater(self.samples, 0, "nothing was sampled")
+        return answers
 
     def busy_seconds(self, since=0.0):
         """How long the one who waited longest waited for an answer that is not "busy", of those whose wait ended after `since`."""

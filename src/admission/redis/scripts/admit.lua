@@ -15,8 +15,8 @@ local function whole(number)
 end
 
 local generation, asks = ARGV[1], (#ARGV - 1) / 6
-local v = call('HMGET', KEYS[1], 'phase', 'generation', 'available', 'held', 'marks', 'tickets', 'intents', 'starts_at',
-               'ends_at', 'state', 'limit', 'tickets_max', 'terms_at', 'terms', 'expires_at')
+local v = fields(KEYS[1], 'phase', 'generation', 'available', 'held', 'marks', 'tickets', 'intents', 'starts_at',
+                 'ends_at', 'state', 'limit', 'tickets_max', 'terms_at', 'terms', 'expires_at')
 if v[1] ~= 'open' then return {'closed'} end
 local available, held, marks, tickets, intents = tonumber(v[3]), tonumber(v[4]), tonumber(v[5]), tonumber(v[6]),
                                                  tonumber(v[7])

@@ -9,11 +9,12 @@
 local sees = look()
 if sees == 'stale' then return {'stale'} end
 if sees == 'installed' then return {'done'} end
-local v = call('HMGET', KEYS[1], 'phase', 'generation', 'closed_generation')
+local v = fields(KEYS[1], 'phase', 'generation', 'closed_generation')
 -- A past time would remove the keys at once.
 local expires_at = math.max(tonumber(ARGV[14]), now_ms() + tonumber(ARGV[15]))
 local _, terms = terms_line('', table.concat({ARGV[8], ARGV[9], ARGV[10], ARGV[12]}, ' '))
 -- Nothing below may fail.
+clear_place()
 drop_beside()
 call('HSET', KEYS[9], 'phase', 'installing', 'generation', ARGV[1], 'leader', ARGV[2], 'available', ARGV[3], 'held', 0,
      'sold', 0, 'epoch', ARGV[4], 'marks', 0, 'tickets', 0, 'intents', 0, 'transfers', 0, 'spent', 0, 'starts_at',

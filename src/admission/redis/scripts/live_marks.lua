@@ -8,7 +8,8 @@
 -- Never writes.
 local lane = read_lane()
 if lane.phase == 'missing' then return {'0', 0, ''} end
-local page = call('HSCAN', KEYS[2], ARGV[1], 'COUNT', 100)
+local page = try('HSCAN', KEYS[2], ARGV[1], 'COUNT', 100)
+if page.err then return {'0', lane.generation, lane.terms} end
 local reply = {page[1], lane.generation, lane.terms}
 for _, part in ipairs(page[2]) do reply[#reply + 1] = part end
 return reply

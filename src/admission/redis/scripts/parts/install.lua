@@ -4,8 +4,8 @@
 --   ours       this very install under way
 --   older      neither: only a begin may go on
 local function look()
-  local v = call('HMGET', KEYS[1], 'leader', 'closed_generation', 'phase', 'generation')
-  local b = call('HMGET', KEYS[9], 'leader', 'generation')
+  local v = fields(KEYS[1], 'leader', 'closed_generation', 'phase', 'generation')
+  local b = fields(KEYS[9], 'leader', 'generation')
   local generation, leader = tonumber(ARGV[1]), ARGV[2]
   if is_less(leader, v[1] or '0') or tonumber(v[2] or 0) >= generation then return 'stale' end
   if v[3] and tonumber(v[4]) >= generation then
@@ -23,4 +23,9 @@ end
 
 local function drop_beside()
   call('UNLINK', KEYS[9], KEYS[10], KEYS[11], KEYS[12], KEYS[13])
+end
+
+-- Takes away what stands in the lane's place and is no lane (FS-20).
+local function clear_place()
+  if call('TYPE', KEYS[1]).ok ~= 'hash' then call('UNLINK', KEYS[1]) end
 end

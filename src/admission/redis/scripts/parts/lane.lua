@@ -2,7 +2,7 @@
 -- at least:
 --   1 stock   2 marks   3 tickets   4 intents   5 ages   6 transfers   7 spent   8 spent_at
 --   9 … 13    stock, marks, tickets, intents and ages of the lane beside: the one that is being installed
-local call, byte, sub, char, floor = redis.call, string.byte, string.sub, string.char, math.floor
+local call, try, byte, sub, char, floor = redis.call, redis.pcall, string.byte, string.sub, string.char, math.floor
 
 -- This server's clock, in UTC milliseconds.
 local function now_ms()
@@ -17,17 +17,24 @@ local function is_less(a, b)
 end
 
 -- Whether a lane that starts at this key still has every key that its own counts speak of: an evicted or deleted key
--- must never read as "no buyer yet" (FS-45). Reads each of them, so that a key of another type stops the script here,
--- before it has written anything.
+-- must never read as "no buyer yet" (FS-45). Reads each of them: one of another type is as good as lost (FS-20), and is
+-- found before anything is written.
 local function is_whole(first, marks, tickets, intents)
-  return call('HLEN', KEYS[first + 1]) == marks and call('HLEN', KEYS[first + 2]) == tickets and
-           call('ZCARD', KEYS[first + 3]) == intents and call('ZCARD', KEYS[first + 4]) == intents
+  return try('HLEN', KEYS[first + 1]) == marks and try('HLEN', KEYS[first + 2]) == tickets and
+           try('ZCARD', KEYS[first + 3]) == intents and try('ZCARD', KEYS[first + 4]) == intents
+end
+
+-- Fields of a hash of numbers, as HMGET gives them. What stands there and is no hash is no lane: none of its fields is
+-- there, so that the lane can be put right.
+local function fields(key, ...)
+  local v = try('HMGET', key, ...)
+  return v.err and {} or v
 end
 
 -- The lane's own numbers. phase: missing, open, closed; an open lane that is not whole is broken.
 local function read_lane()
-  local v = call('HMGET', KEYS[1], 'phase', 'generation', 'available', 'held', 'marks', 'tickets', 'intents',
-                 'tickets_max', 'terms', 'expires_at')
+  local v = fields(KEYS[1], 'phase', 'generation', 'available', 'held', 'marks', 'tickets', 'intents', 'tickets_max',
+                   'terms', 'expires_at')
   local lane = {
     phase = v[1] or 'missing',
     generation = tonumber(v[2] or 0),

@@ -4,11 +4,10 @@
 -- The lane with the transfers it remembers counted as well.
 local function read_lane_with_transfers()
   local lane = read_lane()
-  local counts = call('HMGET', KEYS[1], 'transfers', 'spent')
+  local counts = fields(KEYS[1], 'transfers', 'spent')
   local transfers, spent = tonumber(counts[1] or 0), tonumber(counts[2] or 0)
   -- Without its records a lane would take or give a transfer's units again.
-  local whole = call('HLEN', KEYS[6]) == transfers and call('HLEN', KEYS[7]) == spent and
-                  call('ZCARD', KEYS[8]) == spent
+  local whole = try('HLEN', KEYS[6]) == transfers and try('HLEN', KEYS[7]) == spent and try('ZCARD', KEYS[8]) == spent
   if lane.phase == 'open' and not whole then lane.phase = 'broken' end
   lane.transfers, lane.spent = transfers, spent
   return lane
