@@ -8,7 +8,8 @@ import threading
 import time
 
 from harness.case import short
-from harness.redis_faults import RECOVERY_SECONDS, RedisScenario, TimedCrowd
+from harness.checks import LIVE_STATES
+from harness.redis_faults import RECOVERY_SECONDS, ClusterError, RedisScenario, TimedCrowd
 from lib import http
 
 
@@ -47,6 +48,49 @@ class Failover(RedisScenario):
             self.assertEqual(len(self.admitted(pairs)), 120, self.reasons(pairs))
             self.cluster.wait_redis_whole()
             self.all_units_sell(sale, 120)
+
+    def test_FS_29_a_replica_that_is_behind_is_made_master_by_hand(self):
+        """Marks that the new master never had: their buyers keep their tickets, and cannot buy again."""
+        sale = self.front.sale(total=160, lanes=12)
+        first = self.buy_all(self.buyers(20), sale, through=self.both())
+        self.assertEqual(len(self.admitted(first)), 20, self.reasons(first))
+        victim, (replica, *_) = self.cluster.redis.master_of(sale, "sku1", 0)
+        lanes = [lane for lane in range(12) if self.master(sale, lane) == victim]
+        had = sum(self.cluster.redis.stock(sale, "sku1", lane)["tickets"] for lane in lanes)
+        for worker in self.cluster.workers():
+            worker.pause()  # what is bought now is in the queue, and in no row
+        self.cluster.engine(replica).pause()
+        lost = self.buy_all(self.buyers(60), sale, through=self.both(), threads=16)
+        self.assertEqual(len(self.admitted(lost)), 60, self.reasons(lost))
+        more = sum(self.cluster.redis.stock(sale, "sku1", lane)["tickets"] for lane in lanes) - had
+        self.assertGreater(more, 5, "nobody bought on the master that is to be lost")
+        self.cluster.engine(victim).kill()
+        self.cluster.engine(replica).kill()  # with what it had not read yet
+        self.cluster.start_engine(replica)
+        killed_at = time.monotonic()
+        self.assertTrue(http.eventually(lambda: self.takes_over(sale, replica), within=60, every=0.5), f"{replica} does not take over")
+        now = sum(self.cluster.redis.stock(sale, "sku1", lane).get("tickets", 0) for lane in lanes)
+        self.assertLess(now, had + more, "the replica was not behind: the test proves nothing")
+        for worker in self.cluster.workers():
+            worker.resume()
+        self.cluster.start_engine(victim)
+        again = self.buy_all([buyer for buyer, _ in lost], sale, through=self.both(), threads=16, within=120.0)
+        # A rebuild waits for what is in the queue, but not for ever: whoever was quicker than his own ticket has the new one instead.
+        self.assertFalse(set(self.reasons(again)) - {"limit_reached", "admitted"}, self.reasons(again))
+        self.say(f"a replica {had + more - now} tickets behind made master: {dict(self.reasons(again))}, "
+                 f"{time.monotonic() - killed_at:.1f} s until all its buyers were answered")
+        self.cluster.wait_redis_whole()
+        self.checks.wait_quiet(sale, RECOVERY_SECONDS)
+        orders = self.checks.orders_by_buyer(self.checks.items(sale)[0], LIVE_STATES)
+        self.assertEqual({buyer: orders.get(buyer) for buyer, _ in lost}, {buyer: 1 for buyer, _ in lost})
+        self.all_units_sell(sale, 160)
+
+    def takes_over(self, sale, replica):
+        if self.master(sale) == replica:
+            return True
+        with contextlib.suppress(ClusterError, OSError):
+            self.ask(replica, "CLUSTER", "FAILOVER", "TAKEOVER")
+        return False
 
     def test_FS_66_a_lanes_slot_migrates_in_mid_sale_and_its_new_master_is_killed(self):
         sale = self.front.sale(total=240, lanes=12)
