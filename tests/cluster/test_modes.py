@@ -118,6 +118,36 @@ class Modes(ClusterScenario):
         self.assertEqual(len(self.admitted(third)), 10 + failed, self.reasons(third))
         self.check_at_quiet(sale)
 
+    def test_admission_by_database_is_entered_after_redis_died_in_mid_sale_and_left_when_it_is_back(self):
+        """Redis dies with a crowd at the door; an operator lets the database admit; Redis comes back with what it knew."""
+        sale = self.front.sale(total=150)
+        crowd = Crowd(self, sale, self.both(), self.buyers(280), within=200)
+        crowd.wait_for(40)
+        names = self.cluster.redis_names()
+        killed_at = time.monotonic()
+        for name in names:
+            self.cluster.engine(name).kill()
+        try:
+            self.want(sale, "store")
+            print(f"the database admits {time.monotonic() - killed_at:.1f} s after Redis died", flush=True)
+            done = crowd.done
+            crowd.wait_for(min(done + 60, 240), within=120)
+        finally:
+            for name in names:
+                self.cluster.start_engine(name)
+            self.cluster.wait_redis_whole()
+        back_at = time.monotonic()
+        self.want(sale, "lane", through="api-2")
+        print(f"lanes admit {time.monotonic() - back_at:.1f} s after Redis was back", flush=True)
+        pairs = crowd.finish()
+        self.wait_decided(sale, pairs)
+        # What the mode refused lane by lane is on sale again; the sale ends sold out to the last unit.
+        last = self.buy_all(self.buyers(150), sale, through=self.both())
+        self.assertIn("sold_out", self.reasons(last), self.reasons(last))
+        self.check_at_quiet(sale, within=120)
+        self.assertEqual(self.cluster.number("SELECT SUM(o.units) FROM seckill_order o JOIN sale_item i USING (item_id) "
+                                             f"WHERE i.sale = '{sale}' AND o.state <> 2"), 150)
+
     def wait_decided(self, sale, pairs):
         """Until no ticket is queued any more: each is an order or failed with its reason."""
         for buyer, answer in self.admitted(pairs):
