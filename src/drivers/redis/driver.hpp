@@ -57,6 +57,7 @@ class Driver final : public Redis, public LinkOwner {
 
   void on_reply(Link& link, std::unique_ptr<PendingCall> call, RedisReply reply) override;
   void on_down(Link& link) override;
+  void on_foreign(Link& link) override;
   // True when it took the call: the reply said "not executed", and the call goes on.
   [[nodiscard]] bool follow(Link& link, std::unique_ptr<PendingCall>& call, std::string_view error);
   void redirect(Link& link, std::unique_ptr<PendingCall> call, std::string_view error);

@@ -147,6 +147,11 @@ void Driver::on_down(Link& /*link*/) {
   if (cluster_) cluster_->want();
 }
 
+// A failover whose MOVED nobody met: without a new map every call would go to the demoted server for ever.
+void Driver::on_foreign(Link& /*link*/) {
+  if (cluster_) cluster_->want();
+}
+
 void Driver::now_master(const Endpoint& node) {
   const std::string name = node.text();
   if (!masters_.insert(name).second) return;

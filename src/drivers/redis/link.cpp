@@ -41,6 +41,7 @@ void Link::refuse(std::unique_ptr<PendingCall> call) {
 
 void Link::send(std::unique_ptr<PendingCall> call) {
   if (call->expected && *call->expected != identity_) {
+    owner_.on_foreign(*this);
     shared_.finish(std::move(call), CallAnswer{.end = CallEnd::foreign, .reply = {}, .identity = identity_});
     return;
   }

@@ -37,6 +37,8 @@ class LinkOwner {
   virtual void on_reply(Link& link, std::unique_ptr<PendingCall> call, RedisReply reply) = 0;
   // The connection was lost or could not be made; the calls under way have ended, the link tries again by itself.
   virtual void on_down(Link& link) = 0;
+  // A call meant for another server was not sent, so no reply can say that its slot is elsewhere by now.
+  virtual void on_foreign(Link& link) = 0;
 
  protected:
   ~LinkOwner() = default;

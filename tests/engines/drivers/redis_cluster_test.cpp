@@ -208,6 +208,32 @@ TEST_F(RedisInCluster, FS_66_a_demoted_master_is_left_without_an_unknown_call) {
   EXPECT_EQ(ask(*redis_, command("GET " + key)).value().reply.integer(), steady.done());
 }
 
+TEST_F(RedisInCluster, FS_29_calls_that_name_a_promoted_server_find_it_though_no_reply_told_of_it) {
+  const std::string key = "{named}n";
+  ASSERT_TRUE(serves(key));
+  // Sends nothing after the failover but calls that are meant for the promoted server.
+  const auto other = start_driver({.servers = cluster_->addresses(), .cluster = true});
+  RedisCall meant = command("GET " + key);
+  const RedisIdentity before = ask(*other, meant).value().identity;
+  RedisServer& master = *cluster_->master_of(slot_of(key));
+  RedisServer* const replica = cluster_->replica_of(master);
+  ASSERT_NE(replica, nullptr);
+  ASSERT_TRUE(wait_until([&] {
+    replica->cli("cluster failover");
+    return wait_until([&] { return replica->cli("info replication").contains("role:master"); }, milliseconds{6'000});
+  }));
+  ASSERT_TRUE(wait_until([&] {
+    const auto answer = ask(*redis_, command("GET " + key));
+    if (answer.has_value() && answer->identity != before) meant.expected = answer->identity;
+    return meant.expected.has_value();
+  }));
+  EXPECT_TRUE(wait_until([&] {
+    const auto answer = ask(*other, meant);
+    return answer.has_value() && answer->end == CallEnd::replied;
+  }));
+  EXPECT_TRUE(cluster_->becomes_whole());
+}
+
 TEST_F(RedisInCluster, FS_66_a_master_that_hangs_and_comes_back_as_a_replica_delivers_nothing_late) {
   const std::string key = "{hang}n";
   const std::uint16_t slot = slot_of(key);
