@@ -10,6 +10,8 @@ namespace seckill::admission::leading {
 namespace {
 
 constexpr std::size_t message_max = 100;  // intents; the port's bound
+// So that queues which nobody empties do not keep the leader from looking at lanes.
+constexpr std::chrono::seconds barrier_again_after{2};
 
 }  // namespace
 
@@ -54,7 +56,9 @@ bool LostIntents::begin(const LaneKey& lane, Watched& watched) {
   const base::UtcMs before = ports_.clock.now_utc() - config_.patience.count();
   const auto partition = lane.lane % config_.partitions;
   if (const auto came_back = ports_.publisher.barrier(partition, config_.barrier_longest); !came_back) {
-    not_before_ = ports_.threads.now() + config_.patience;
+    // Others first: this partition may have no worker.
+    watched.since = ports_.threads.now();
+    not_before_ = watched.since + barrier_again_after;
     return false;
   }
   watched.passing = true;

@@ -27,7 +27,7 @@ namespace seckill::admission::leading {
 struct LostIntentsConfig {
   std::uint32_t partitions = 1;                // of the broker: partition = lane mod partitions
   std::chrono::milliseconds patience{10'000};  // longer than a publish waits for its confirm
-  std::chrono::milliseconds barrier_longest{2'000};
+  std::chrono::milliseconds barrier_longest{1'000};
   std::chrono::milliseconds call_longest{2'000};  // one lane call
   std::size_t rows_a_look = 1'000;                // asked for in the store; a page of marks more may come on top
 };

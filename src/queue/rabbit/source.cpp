@@ -167,6 +167,7 @@ base::Status Source::look_after() {
   }
   if (auto bell = listen_to_bell(); !bell) return bell;
   if (auto answered = answer_all_markers(); !answered) return answered;
+  if (auto looked = look_at_subscriptions(); !looked) return looked;
   return share_out();
 }
 

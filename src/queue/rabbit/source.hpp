@@ -53,6 +53,7 @@ class Source final : public RabbitSource {
     std::uint16_t prefetch = 0;
     std::set<std::uint64_t> unacknowledged;  // the broker's tags, markers not included
     std::deque<Marker> markers;
+    int not_known = 0;  // looks in a row at which the broker had no consumer of the queue
   };
   struct Held {
     Channel channel = 0;
@@ -77,6 +78,7 @@ class Source final : public RabbitSource {
 
   // --- partitions (source_partitions.cpp) ---
   base::Status share_out();
+  base::Status look_at_subscriptions();
   base::Status subscribe(Partition partition, std::uint16_t prefetch);
   base::Status give_up(Channel channel);
   base::Status listen_to_bell();
@@ -110,6 +112,7 @@ class Source final : public RabbitSource {
   // so nothing is published, and the connection is a new one: what can be handled without publishing goes on (FS-27).
   Time publish_at_{0};
   Time look_at_{0};
+  Time subscriptions_at_{0};  // to be looked at again
   Seats seats_;
   int share_put_off_ = 0;
 

@@ -12,6 +12,9 @@ namespace {
 // Partitions are given up between two batches if possible, so that no order is handled twice for it; but not for ever.
 constexpr int put_off_max = 5;
 constexpr std::chrono::seconds bell_again_after{30};
+constexpr std::chrono::seconds subscriptions_every{2};
+// A quorum queue that does not answer its own node at once is reported as one without consumers.
+constexpr int not_known_max = 3;
 
 }  // namespace
 
@@ -53,12 +56,38 @@ base::Status Source::share_out() {
   return {};
 }
 
+// A queue that is deleted while it is being subscribed to and declared again takes the consumer along without a word to
+// it (FS-11): nobody would ever take what comes into it.
+base::Status Source::look_at_subscriptions() {
+  if (threads_.now() < subscriptions_at_) return {};
+  subscriptions_at_ = threads_.now() + subscriptions_every;
+  std::vector<Channel> lost;
+  for (auto& [channel, subscription] : subscriptions_) {
+    const std::string queue = intents_queue(config_, subscription.partition);
+    const auto state = connection_->look_at(declaring_channel, queue);
+    if (!state && !connection_->alive()) return lost_if(std::unexpected{state.error()});
+    if (!state) {
+      topology_in_doubt_ = true;
+      if (auto opened = lost_if(connection_->open_channel(declaring_channel)); !opened) return opened;
+    }
+    subscription.not_known = state && state->consumers > 0 ? 0 : subscription.not_known + 1;
+    if (subscription.not_known >= not_known_max) lost.push_back(channel);
+  }
+  for (const Channel channel : lost) {
+    base::log::warn("{}: partition {} has no consumer at the broker; it is subscribed to again",
+                    config_.connection_name, subscriptions_.at(channel).partition);
+    if (auto given_up = give_up(channel); !given_up) return given_up;
+  }
+  return {};
+}
+
 base::Status Source::subscribe(Partition partition, std::uint16_t prefetch) {
   const Channel channel = free_channel();
   if (auto opened = lost_if(connection_->open_channel(channel)); !opened) return opened;
   if (auto bounded = lost_if(connection_->prefetch(channel, prefetch)); !bounded) return bounded;
   // Before the first delivery can come.
-  subscriptions_[channel] = {.partition = partition, .prefetch = prefetch, .unacknowledged = {}, .markers = {}};
+  subscriptions_[channel] = {
+      .partition = partition, .prefetch = prefetch, .unacknowledged = {}, .markers = {}, .not_known = 0};
   auto consuming = lost_if(connection_->consume(channel, intents_queue(config_, partition), false, false));
   if (!consuming) subscriptions_.erase(channel);
   return consuming;
