@@ -230,6 +230,35 @@ class Outage(RedisScenario):
         return time.monotonic() - begun
 
 
+    def test_FS_29_a_master_lost_with_its_replica_closes_its_own_lanes_only(self):
+        sale = self.front.sale(total=240, lanes=12)
+        first = self.buy_all(self.buyers(24), sale, through=self.both())
+        self.assertEqual(len(self.admitted(first)), 24, self.reasons(first))
+        victim, replicas = self.cluster.redis.master_of(sale, "sku1", 0)
+        lost = (victim, *replicas)
+        for name in lost:
+            self.cluster.engine(name).kill()
+        time.sleep(8)  # by now the others know that nobody is left to take over
+        served, unserved, longest = [], [], 0.0
+        for buyer in self.buyers(40):
+            begun = time.monotonic()
+            answer = self.both()[len(served) % 2].buy(buyer, sale)
+            longest = max(longest, time.monotonic() - begun)
+            self.remember(sale, [(buyer, answer)])
+            (served if answer.status == 202 else unserved).append(buyer)
+            self.assertIn(answer.json["reason"], ("admitted", "busy"), answer)
+        self.assertGreater(len(served), 8, "lanes of the masters that are there do not sell")
+        self.assertGreater(len(unserved), 0, "nobody's lane was on the servers that are lost: the test proves nothing")
+        for client in self.both():
+            self.assertEqual(http.once(client.admin_port, "GET", "/readyz").status, 200, "a part of the lanes is no reason to turn all away")
+        for name in lost:
+            self.cluster.start_engine(name)
+        self.say(f"{len(served)} of 40 served without one shard, slowest answer {longest:.2f} s; "
+                 f"all lanes sell again after {self.recovery(sale):.1f} s")
+        self.cluster.wait_redis_whole()
+        self.all_units_sell(sale, 240)
+
+
 class Refusing(RedisScenario):
     def test_FS_67_masters_that_refuse_writes_make_busy_and_nobody_is_told_sold_out(self):
         sale = self.front.sale(total=200, lanes=12)
@@ -333,6 +362,9 @@ class Refusing(RedisScenario):
             refused = self.buy_all(self.buyers(24), sale, through=self.both(), patient=False)
             self.assertTrue(set(self.reasons(refused)) <= {"busy", "admitted"}, self.reasons(refused))
             self.assertGreater(self.reasons(refused)["busy"], 0, "memory did not end")
+            counted = [line for node in self.cluster.apis() for line in node.metrics().splitlines()
+                       if line.startswith("seckill_purchase_answers_total") and f'"{sale}"' in line and '"busy"' in line]
+            self.assertGreater(sum(float(line.split()[-1]) for line in counted), 0, "no metric tells that buyers are turned away")
             # A unit that comes back needs no new memory.
             buyer, answer = first[0]
             self.assertEqual(self.front.cancel(buyer, answer.json["ticket"]).status, 200)
