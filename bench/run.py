@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Runs every benchmark, compares the figures with their bars and writes build/bench/report.json.
 
-  bench/run.py [--quick]     after `make bench` has built them; --quick takes fewer rounds and fewer winners
+  bench/run.py [--quick] [--only single|cluster]   after `make bench` has built them; --quick takes fewer rounds and fewer
+                                                   winners. cluster: needs the engines (`make setup-cluster`), else it is skipped
 
 The report is {"machine": …, "date": …, "revision": …, "figures": [{"name", "value", "unit", "bar"}]}. A figure that could not
 be measured here has the value "skipped" and says why in its unit. Exit code 1 when a benchmark could not run at all; a missed
@@ -39,6 +40,20 @@ BARS = {
     "restart_ready_s": (5, False, "start to ready with 1 M winners"),
     "landed_groups_of_500_per_s": (None, True, "landing alone, one writer, groups of 500, all rows"),
     "landed_groups_of_1_per_s": (None, True, "the same, one order a transaction"),
+    "redis_bytes_per_winner": (250, False, "memory of a winner in Redis, all that is kept of him"),
+    "redis_install_us_per_ticket": (None, False, "one lane built anew in Redis"),
+    "intents_confirmed_per_s": (50_000, True, "confirmed by RabbitMQ, publisher alone, 100 a message"),
+    "orders_landed_per_s": (15_000, True, "landed in MariaDB, all rows, flush at commit"),
+    "orders_vs_one_per_tx": (8, True, "the same ÷ one transaction an order"),
+    "admit_redis_vs_lua_peer": (3.5, True, "admitted in Redis ÷ nginx + Lua + Redis, one core each"),
+    "admit_redis_vs_lua_peer_cpu": (None, True, "the same by CPU an admission"),
+    "cluster_admitted_per_s": (8_000, True, "admitted and confirmed over HTTP, engines on the same cores"),
+    "cluster_p50_ms": (None, False, "p50 at half that rate, open loop"),
+    "cluster_p99_ms": (None, False, "p99 at half that rate"),
+    "redis_calls_per_admission": (None, False, "calls of the api node in that run, confirmations included"),
+    "rebuild_s": (None, False, "lanes with 100,000 winners lost until they admit again"),
+    "failover_busy_s": (30, False, "the same after kill -9 of a master, slowest lane"),
+    "rebuild_1m_s": (15, False, "1 M marks installed in Redis from the store's rows"),
 }
 
 
@@ -90,6 +105,7 @@ def verdict(value, bar, larger):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--only", choices=("single", "cluster"))
     options = parser.parse_args()
     binary = BUILD / "seckill"
     bench = BUILD / "bench"
@@ -97,13 +113,16 @@ def main():
         print("the benchmarks are not built; `make bench` builds them", file=sys.stderr)
         return 2
     server = [bench / "server" / "bench_server"]
-    commands = [
+    single = [
         [*server, "refusals", "20" if options.quick else "80", "--binary", binary],
         [*server, "durable", "2" if options.quick else "5", "--binary", binary],
         [bench / "ledger" / "bench_ledger"],
         [bench / "store" / "bench_store"],
         [*server, "restart", "100000" if options.quick else "1000000", "--binary", binary],
     ]
+    cluster = [[sys.executable, ROOT / "bench" / "cluster" / "measure.py", "--build", BUILD, *(["--quick"] if options.quick else []), part]
+               for part in ("lanes", "broker", "landing", "peer", "admitted", "failover", "rebuild")]
+    commands = {"single": single, "cluster": cluster}.get(options.only, single + cluster)
     figures, broken = {}, False
     for command in commands:
         found = run(command)

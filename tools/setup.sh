@@ -1,6 +1,6 @@
 #!/bin/sh
 # Installs Debian packages for the named groups (files of tools/packages), after saying what and how many megabytes.
-# Usage: tools/setup.sh build [test] [bench] [proof] [cluster] [web]
+# Usage: tools/setup.sh build [test] [bench] [bench-peers] [proof] [cluster] [web]
 #   YES=1 skips the question; without a terminal there is no question either. Without root it prints the line to run.
 #   QUIET=1 says nothing when all is installed. It installs by name only; services that come with a package are neither
 #   enabled nor started.
@@ -13,7 +13,7 @@ say() { printf '%s\n' "$*"; }
 stop() { printf 'setup: %s\n' "$*" >&2; exit 1; }
 
 for group in "$@"; do
-  [ -r "$here/packages/$group" ] || stop "there is no package group '$group' (tools/packages: build, test, bench, proof, cluster, web)."
+  [ -r "$here/packages/$group" ] || stop "there is no package group '$group' (tools/packages: build, test, bench, bench-peers, proof, cluster, web)."
 done
 wanted=$(cd "$here/packages" && sed -e 's/#.*//' -e '/^ *$/d' "$@" | sort -u)
 

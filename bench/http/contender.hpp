@@ -5,7 +5,9 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace seckill::bench {
@@ -17,6 +19,8 @@ struct Contender {
   std::vector<int> threads;  // kernel thread ids of its io threads; threads_of() finds those of another process
   std::string request;       // the bytes of one request; every reply must carry Content-Length
   int expected_status = 0;   // replies with another status fail the run; 0: any
+  // Set: the bytes of the next request, instead of the same ones each time. They live until the next call.
+  std::function<std::string_view()> next_request = nullptr;
 };
 
 // Every thread of a process, for contenders that are processes of their own.

@@ -72,7 +72,7 @@ void Load::fail(const std::string& why) const {
 }
 
 void Load::ask(Connection& connection) const {
-  const std::string& request = contender_.request;
+  const std::string_view request = contender_.next_request ? contender_.next_request() : contender_.request;
   if (::send(connection.socket, request.data(), request.size(), MSG_NOSIGNAL) != static_cast<ssize_t>(request.size())) {
     fail("closed a connection");
   }

@@ -27,7 +27,7 @@ std::vector<std::string> make_buyers(const ShopProcess& shop, unsigned count, un
     looks.push_back(fmt::format(
         "GET /api/v1/sales/durable/me HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {}\r\n\r\n", tokens.back()));
   }
-  const LoadResult looked = send_all(shop.port(), looks, connections, 0, std::chrono::minutes{2});
+  const LoadResult looked = send_all({shop.port()}, looks, connections, 0, std::chrono::minutes{2});
   if (looked.replies.size() != 1 || !looked.replies.contains(200))
     throw std::runtime_error("a look was not answered 200");
   return tokens;
@@ -80,13 +80,13 @@ void measure_durable(const std::string& binary, unsigned seconds) {
   const unsigned most = peak_rate_most * seconds;
   shop.open_sale({.id = "durable", .total = 10'000'000, .lanes = 16});
   const std::vector<std::string> crowd = make_buyers(shop, most, 0);
-  LoadResult peak = send_all(shop.port(), purchases(crowd), connections, 0, std::chrono::seconds{seconds});
+  LoadResult peak = send_all({shop.port()}, purchases(crowd), connections, 0, std::chrono::seconds{seconds});
   report("closed loop", peak);
   const double rate = static_cast<double>(admitted(peak)) / peak.wall.count();
 
   const auto calm_buyers = static_cast<unsigned>(rate / 2 * seconds);
   const std::vector<std::string> calm = make_buyers(shop, calm_buyers, most);
-  LoadResult half = send_all(shop.port(), purchases(calm), connections, rate / 2, std::chrono::seconds{2 * seconds});
+  LoadResult half = send_all({shop.port()}, purchases(calm), connections, rate / 2, std::chrono::seconds{2 * seconds});
   report("open loop at half the rate", half);
   std::vector<float> flushed = flush_times(shop.folder());
 

@@ -19,17 +19,19 @@ using Clock = std::chrono::steady_clock;
 
 struct Connection {
   int socket = -1;
+  std::size_t request = 0;
   Clock::time_point due;
   std::string received;
 };
 
 class Loop {
  public:
-  Loop(std::uint16_t port, std::span<const std::string> requests, unsigned connections)
-      : requests_{requests}, connections_(connections) {
+  Loop(const std::vector<std::uint16_t>& ports, std::span<const std::string> requests, unsigned connections,
+       const std::function<void(const LoadReply&)>& on_reply)
+      : requests_{requests}, on_reply_{on_reply}, connections_(connections) {
     epoll_ = ::epoll_create1(EPOLL_CLOEXEC);
     for (std::size_t i = 0; i < connections_.size(); ++i) {
-      connections_[i].socket = open(port);
+      connections_[i].socket = open(ports[i % ports.size()]);
       epoll_event event{};
       event.events = EPOLLIN;
       event.data.u64 = i;
@@ -90,6 +92,7 @@ class Loop {
       Connection& connection = connections_[free_.back()];
       free_.pop_back();
       connection.due = due;
+      connection.request = next;
       const std::string& request = requests_[next++];
       if (::send(connection.socket, request.data(), request.size(), MSG_NOSIGNAL) !=
           static_cast<ssize_t>(request.size())) {
@@ -112,8 +115,9 @@ class Loop {
       rehearse::Response response;
       if (rehearse::parse_response(connection.received, response) != rehearse::Parsed::complete) continue;
       ++result.replies[response.status];
-      const std::chrono::duration<float, std::milli> latency = Clock::now() - connection.due;
-      result.latency_ms.push_back(latency.count());
+      const auto now = Clock::now();
+      result.latency_ms.push_back(std::chrono::duration<float, std::milli>{now - connection.due}.count());
+      if (on_reply_) on_reply_({.request = connection.request, .status = response.status, .at = now});
       connection.received.clear();
       free_.push_back(index);
     }
@@ -121,6 +125,7 @@ class Loop {
   }
 
   std::span<const std::string> requests_;
+  const std::function<void(const LoadReply&)>& on_reply_;
   std::vector<Connection> connections_;
   std::vector<std::size_t> free_;
   int epoll_ = -1;
@@ -134,9 +139,10 @@ float quantile(std::vector<float>& values, double p) {
   return values[static_cast<std::size_t>(at)];
 }
 
-LoadResult send_all(std::uint16_t port, std::span<const std::string> requests, unsigned connections, double rate_per_s,
-                    std::chrono::nanoseconds time) {
-  Loop loop{port, requests, connections};
+LoadResult send_all(const std::vector<std::uint16_t>& ports, std::span<const std::string> requests,
+                    unsigned connections, double rate_per_s, std::chrono::nanoseconds time,
+                    const std::function<void(const LoadReply&)>& on_reply) {
+  Loop loop{ports, requests, connections, on_reply};
   return loop.run(rate_per_s, time);
 }
 

@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <span>
 #include <string>
@@ -19,13 +20,21 @@ struct LoadResult {
   std::uint64_t unsent = 0;               // the time was over first
 };
 
+// One reply: which request, its status and when it came.
+struct LoadReply {
+  std::size_t request = 0;
+  int status = 0;
+  std::chrono::steady_clock::time_point at;
+};
+
 // The p-th quantile (0..1). Requires: values is not empty. Reorders values.
 [[nodiscard]] float quantile(std::vector<float>& values, double p);
 
-// Sends the requests, each once, over `connections` keep-alive connections from the calling thread. rate_per_s 0:
-// closed loop. Stops asking after `time`. Throws std::runtime_error when the server closes a connection or is silent
-// for 10 s.
-[[nodiscard]] LoadResult send_all(std::uint16_t port, std::span<const std::string> requests, unsigned connections,
-                                  double rate_per_s, std::chrono::nanoseconds time);
+// Sends the requests, each once, over `connections` keep-alive connections, shared evenly by the servers on `ports`,
+// from the calling thread. rate_per_s 0: closed loop. Stops asking after `time`. `on_reply`, when given, hears of every
+// reply. Throws std::runtime_error when a server closes a connection or all are silent for 10 s.
+[[nodiscard]] LoadResult send_all(const std::vector<std::uint16_t>& ports, std::span<const std::string> requests,
+                                  unsigned connections, double rate_per_s, std::chrono::nanoseconds time,
+                                  const std::function<void(const LoadReply&)>& on_reply = nullptr);
 
 }  // namespace seckill::bench
