@@ -73,8 +73,8 @@ def define(folder: Folder, name: str, title: str, cluster: bool) -> Server:
     extra = [f"requirepass {word}", f"masterauth {word}"] if word else []
     if cluster:
         extra += ["cluster-enabled yes", "cluster-config-file nodes.conf", f"cluster-port {folder.port(f'{name}-bus')}",
-                  "cluster-node-timeout 3000", "min-replicas-to-write 1", "min-replicas-max-lag 10", "repl-timeout 10",
-                  "repl-ping-replica-period 1"]
+                  "cluster-node-timeout 3000", "cluster-require-full-coverage no", "min-replicas-to-write 1",
+                  "min-replicas-max-lag 10", "repl-timeout 10", "repl-ping-replica-period 1"]
     config = folder.write_private(data / "redis.conf", template("redis.conf", {
         "port": port, "folder": data / "data", "extra": "\n".join(extra)}), user)
     return Server(folder, name).define(title, ["redis-server", config], port=port, cwd=data, user=user)
@@ -134,7 +134,8 @@ def whole(folder: Folder) -> bool:
     masters = 0
     for server in cluster_servers(folder):
         with Resp(server.record["port"], password(folder)) as redis:
-            if "cluster_state:ok" not in redis.call("CLUSTER", "INFO"):
+            info = redis.call("CLUSTER", "INFO")
+            if "cluster_state:ok" not in info or "cluster_slots_ok:16384" not in info:
                 return False
             replication = redis.call("INFO", "replication")
         if "role:master" in replication:
