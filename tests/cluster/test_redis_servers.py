@@ -8,7 +8,7 @@ import threading
 import time
 
 from harness.case import short
-from harness.checks import LIVE_STATES
+from harness.checks import EXPIRED, LIVE_STATES, PAID
 from harness.redis_faults import RECOVERY_SECONDS, ClusterError, RedisScenario, TimedCrowd
 from lib import http
 
@@ -259,9 +259,39 @@ class Outage(RedisScenario):
         self.all_units_sell(sale, 240)
 
 
+    def test_FS_29_orders_that_are_paid_or_expire_while_redis_is_away_are_right_when_it_is_back(self):
+        sale = self.front.sale(total=48, lanes=6, pay_window_ms=20_000)
+        first = self.buy_all(self.buyers(48), sale, through=self.both())
+        self.assertEqual(len(self.admitted(first)), 48, self.reasons(first))
+        self.wait_ordered(sale, first)
+        self.kill_all()
+        paid = first[:12]
+        for buyer, answer in paid:
+            self.assertEqual(self.front.pay(buyer, answer.json["ticket"]).status, 200, "paying needs no Redis")
+        expired = http.eventually(lambda: self.orders_in(sale, EXPIRED) == 36, within=60, every=0.3)
+        self.assertTrue(expired, f"{self.orders_in(sale, EXPIRED)} orders expired while Redis was away")
+        self.start_all()
+        begun = time.monotonic()
+        self.wait_open(sale)
+        second = self.buy_all(self.buyers(36), sale, through=self.both(), within=120.0)
+        self.say(f"36 units that came back meanwhile are sold {time.monotonic() - begun:.1f} s after Redis is back")
+        self.assertEqual(len(self.admitted(second)), 36, self.reasons(second))
+        for buyer, answer in second:
+            ticket = answer.json["ticket"]
+            self.assertTrue(http.eventually(lambda b=buyer, t=ticket: self.front.pay(b, t).status == 200, within=30), ticket)
+        last = self.front.buy_patiently("one-too-many", sale)
+        self.assertEqual(last.json["reason"], "sold_out", last)
+        self.check_at_quiet(sale)
+        self.assertEqual(self.orders_in(sale, PAID), 48)
+
+    def orders_in(self, sale, state):
+        return self.cluster.number("SELECT COUNT(*) FROM seckill_order o JOIN sale_item i USING (item_id) "
+                                   f"WHERE i.sale = '{sale}' AND o.state = {state}")
+
+
 class Refusing(RedisScenario):
     def test_FS_67_masters_that_refuse_writes_make_busy_and_nobody_is_told_sold_out(self):
-        sale = self.front.sale(total=200, lanes=12)
+        sale = self.front.sale(total=220, lanes=12)
         crowd = TimedCrowd(self, sale, 90)
         crowd.wait_for(20)
         masters = self.masters()
@@ -284,6 +314,12 @@ class Refusing(RedisScenario):
                 self.ask(name, "CONFIG", "SET", "min-replicas-to-write", "1")
         self.say(f"NOREPLICAS: sells again after {self.first_sale(sale):.1f} s")
 
+        with self.foreign_script(masters):
+            refused = self.buy_all(self.buyers(16), sale, through=self.both(), patient=False)
+            self.assertEqual(set(self.reasons(refused)), {"busy"}, self.reasons(refused))
+            self.reads_work(sale)
+        self.say(f"BUSY: sells again after {self.first_sale(sale):.1f} s")
+
         victim, replicas = self.cluster.redis.master_of(sale, "sku1", 0)
         self.ask(replicas[0], "CLUSTER", "FAILOVER")  # the master becomes a read-only replica, its connections stay
         self.assertTrue(http.eventually(lambda: self.master(sale) == replicas[0], within=30, every=0.1), "no failover")
@@ -293,7 +329,29 @@ class Refusing(RedisScenario):
         self.assertEqual(len(self.admitted(pairs)), 90, self.reasons(pairs))
         self.assertNotIn("sold_out", crowd.heard)
         self.cluster.wait_redis_whole()
-        self.all_units_sell(sale, 200)
+        self.all_units_sell(sale, 220)
+
+    @contextlib.contextmanager
+    def foreign_script(self, masters):
+        """Somebody's script that does not end: Redis says BUSY to everybody until it is killed."""
+        def run(name):
+            with contextlib.suppress(ClusterError, OSError):
+                self.ask(name, "EVAL", "while true do end", 0)
+        for name in masters:
+            self.ask(name, "CONFIG", "SET", "busy-reply-threshold", "200")
+        scripts = [threading.Thread(target=run, args=(name,), daemon=True) for name in masters]
+        for script in scripts:
+            script.start()
+        time.sleep(1)
+        try:
+            yield
+        finally:
+            for name in masters:
+                self.ask(name, "SCRIPT", "KILL")
+            for script in scripts:
+                script.join()
+            for name in masters:
+                self.ask(name, "CONFIG", "SET", "busy-reply-threshold", "5000")
 
     @contextlib.contextmanager
     def snapshots_that_fail(self, masters):

@@ -17,6 +17,7 @@ from .crowd import Crowd
 
 KEYS_A_MOVE = 100
 RECOVERY_SECONDS = 120
+SLOW_SECONDS = 10
 ENDINGS = ("stock", "marks", "tickets", "intents", "ages", "transfers", "spent", "spent_at")
 
 
@@ -195,7 +196,7 @@ class RedisScenario(ClusterScenario):
     # --- the end of every scenario ---
     def all_units_sell(self, sale, total, more=8):
         """Nothing is under way, everybody who was told "queued" has his order or his failure, and what is left sells to the last unit."""
-        self.checks.wait_quiet(sale, RECOVERY_SECONDS)
+        self.wait_quiet(sale)
         item = self.checks.items(sale)[0]
         left = sum(row["available"] for row in self.checks.lane_rows(item))
         pairs = self.buy_all(self.buyers(left + more), sale, through=self.both(), threads=16)
@@ -203,6 +204,17 @@ class RedisScenario(ClusterScenario):
         self.assertEqual(self.reasons(pairs)["sold_out"], more, self.reasons(pairs))
         self.check_at_quiet(sale, within=RECOVERY_SECONDS)
         self.assertEqual(sum(self.checks.orders_by_buyer(item, LIVE_STATES).values()), total, "not every unit was sold")
+
+    def wait_quiet(self, sale):
+        """As the checks do; what took long is told."""
+        begun = time.monotonic()
+        last = ""
+        while time.monotonic() - begun < RECOVERY_SECONDS and (under_way := self.checks.under_way(sale)):
+            last = under_way
+            time.sleep(0.3)
+        if (waited := time.monotonic() - begun) > SLOW_SECONDS:
+            self.say(f"quiet only after {waited:.0f} s; last: {last[:300]}")
+        self.checks.wait_quiet(sale, 1)
 
     def say(self, text):
         print(f"     {self._testMethodName}: {text}", flush=True)
