@@ -36,6 +36,9 @@ struct MysqlConfig {
   std::chrono::milliseconds connect_longest{2'000};
   std::chrono::milliseconds call_longest{10'000};  // socket reads and writes; passed: the connection is closed
   std::chrono::seconds lock_wait{2};
+  // MariaDB ends a transaction that was begun and says nothing for so long: its process may be stopped, and the rows it
+  // has locked are everybody's.
+  std::chrono::seconds idle_transaction{5};
   int attempts = 5;  // of a transaction that was rolled back by deadlock or lock wait
   bool matched_rows =
       false;  // as drivers::mariadb::ConnectConfig: a proxy may turn it on, and nothing may depend on it

@@ -26,7 +26,10 @@ base::Result<std::unique_ptr<Connection>> Pool::connect() const {
   auto connection = Connection::open(connect_config(config_));
   if (!connection) return connection;
   // A dead transaction must not hold a lane's row for the server's default of 50 s.
-  const std::string setting = fmt::format("SET SESSION innodb_lock_wait_timeout = {}", config_.lock_wait.count());
+  // Nor must one whose process stands still: MariaDB ends it; MySQL has no such setting and reads a comment.
+  const std::string setting =
+      fmt::format("SET SESSION innodb_lock_wait_timeout = {} /*M! , idle_transaction_timeout = {} */",
+                  config_.lock_wait.count(), config_.idle_transaction.count());
   if (auto set = (*connection)->execute("setting up a connection", setting); !set) return std::unexpected(set.error());
   if (kind_ == Kind::snapshots) {
     const auto set =
