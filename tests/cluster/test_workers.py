@@ -129,7 +129,7 @@ class Workers(RabbitScenario):
 
     @short
     def test_FS_71_a_backlog_spreads_from_one_worker_to_three_and_back_and_none_takes_it_all_into_memory(self):
-        sale = self.front.sale(total=400)
+        sale = self.front.sale(total=2000)  # no lane runs empty: it would have to ask the database for more
         other = self.cluster.node("worker-2")
         other.terminate()
         self.say(f"two connections have all partitions after {self.wait_shared(2):.1f} s")
@@ -174,20 +174,28 @@ class Workers(RabbitScenario):
     def connections(self):
         return self.cluster.number("SELECT COUNT(*) FROM information_schema.processlist WHERE user = 'seckill'")
 
-    def test_a_worker_paused_in_mid_landing_wakes_up_to_partitions_that_others_have(self):
-        sale = self.front.sale(total=150)
-        crowd = Crowd(self, sale, self.both(), self.buyers(200), threads=8, within=120)
-        crowd.wait_for(30)
+    def test_a_worker_paused_in_mid_landing_keeps_neither_its_partitions_nor_its_rows(self):
+        """Stopped with the rows of its lanes locked: the database ends its transaction, another worker lands its orders."""
+        sale = self.front.sale(total=2000)  # no lane runs empty
+        item = self.checks.items(sale)[0]["id"]
         worker = self.cluster.node("worker-1")
-        worker.pause()
+        with Session(self.cluster) as session:
+            session.run(f"START TRANSACTION; SELECT COUNT(*) FROM lane_stock WHERE item_id = {item} FOR UPDATE;")
+            first = self.buy_all(self.buyers(100), sale, through=self.both(), threads=8)
+            self.assertEqual(len(self.admitted(first)), 100, self.reasons(first))
+            self.assertTrue(http.eventually(lambda: self.takes(worker), within=30, every=0.1), "the worker takes nothing")
+            time.sleep(1)  # both wait for the rows by now
+            worker.pause()
+            session.run("ROLLBACK;")  # and the stopped one gets its own
         try:
             begun = time.monotonic()
+            crowd = Crowd(self, sale, self.both(), self.buyers(100), threads=8, within=120)
             pairs = crowd.finish()
-            self.assertEqual(len(self.admitted(pairs)), 150, self.reasons(pairs))
-            self.wait_ordered(sale, self.admitted(pairs), within=90)
+            self.assertEqual(len(self.admitted(pairs)), 100, self.reasons(pairs))
+            self.wait_ordered(sale, first + pairs, within=90)
             self.say(f"everyone has an order {time.monotonic() - begun:.1f} s after the pause began")
         finally:
             worker.resume()
         self.wait_shared(4)
-        self.assertEqual(self.orders(sale), 150)
+        self.assertEqual(self.orders(sale), 200)
         self.check_at_quiet(sale)
