@@ -15,13 +15,24 @@
 namespace seckill::orders {
 namespace {
 
-using Work = std::move_only_function<void(store::Store&)>;
+using SteadyClock = std::chrono::steady_clock;
 using OutcomeDone = std::move_only_function<void(base::Result<Outcome>)>;
 
 base::Error refusal(bool running, std::string doing) {
   return running ? base::Error{base::Errc::limit, std::move(doing), "too many questions are waiting"}
                  : base::Error{base::Errc::unavailable, std::move(doing), "stopping"};
 }
+
+base::Error too_late(std::string doing) {
+  return base::Error{base::Errc::unavailable, std::move(doing), "the store is slow to answer; ask again"};
+}
+
+// What a reader does: the question, or, when it has waited too long, the answer that it was not asked.
+struct Work {
+  std::move_only_function<void(store::Store&)> ask;
+  std::move_only_function<void()> late;  // empty: it is asked however long it waited
+  SteadyClock::time_point since{};
+};
 
 struct Question {
   model::ItemKey item;
@@ -44,13 +55,18 @@ Outcome outcome_of(const store::Order& order, const model::ItemKey& item, const 
 }
 
 struct OrderReads::Impl {
-  Impl(store::Store& store_in, admission::Admission& admission_in, std::size_t threads_in)
-      : store{store_in}, admission{admission_in}, thread_count{std::max<std::size_t>(1, threads_in)} {}
+  Impl(store::Store& store_in, admission::Admission& admission_in, std::size_t threads_in,
+       std::chrono::milliseconds wait_max_in)
+      : store{store_in},
+        admission{admission_in},
+        thread_count{std::max<std::size_t>(1, threads_in)},
+        wait_max{wait_max_in} {}
 
   // Constant after construction.
   store::Store& store;
   admission::Admission& admission;
   const std::size_t thread_count;
+  const std::chrono::milliseconds wait_max;
 
   // Guarded by `mutex`.
   std::mutex mutex;
@@ -74,6 +90,7 @@ struct OrderReads::Impl {
 bool OrderReads::Impl::push(Work& work) {
   const std::lock_guard lock{mutex};
   if (!running || queue.size() + at_the_lane >= base::limits::store_reads_waiting_max) return false;
+  work.since = SteadyClock::now();
   queue.push_back(std::move(work));
   unanswered.fetch_add(1);
   changed.notify_one();
@@ -84,6 +101,7 @@ bool OrderReads::Impl::push(Work& work) {
 void OrderReads::Impl::resume(Work work) {
   const std::lock_guard lock{mutex};
   --at_the_lane;
+  work.since = SteadyClock::now();
   queue.push_front(std::move(work));
   unanswered.fetch_add(1);
   changed.notify_all();
@@ -97,8 +115,12 @@ void OrderReads::Impl::read_loop() {
     Work work = std::move(queue.front());
     queue.pop_front();
     lock.unlock();
-    work(store);
-    work = nullptr;
+    if (work.late && SteadyClock::now() - work.since > wait_max) {
+      work.late();
+    } else {
+      work.ask(store);
+    }
+    work = {};
     unanswered.fetch_sub(1);
     lock.lock();
   }
@@ -118,9 +140,10 @@ void OrderReads::Impl::look_up(Question question) {
   auto answered = [this,
                    question = std::move(question)](base::Result<std::optional<admission::TicketView>> mark) mutable {
     // The lane may answer on a thread that must not block, so the rest is a reader's again.
-    resume([this, question = std::move(question), mark = std::move(mark)](store::Store&) mutable {
-      judge_mark(std::move(question), std::move(mark));
-    });
+    const auto shared = std::make_shared<Question>(std::move(question));
+    resume({.ask = [this, shared,
+                    mark = std::move(mark)](store::Store&) mutable { judge_mark(std::move(*shared), std::move(mark)); },
+            .late = [shared] { shared->done(std::unexpected(too_late("reading an outcome"))); }});
   };
   admission.find_ticket(item, buyer, ticket, std::move(answered));
 }
@@ -144,8 +167,9 @@ void OrderReads::Impl::judge_mark(Question question, base::Result<std::optional<
   question.done(base::fail(base::Errc::unavailable, "reading an outcome", "not yet durable; ask again"));
 }
 
-OrderReads::OrderReads(store::Store& store, admission::Admission& admission, std::size_t threads)
-    : impl_{std::make_unique<Impl>(store, admission, threads)} {}
+OrderReads::OrderReads(store::Store& store, admission::Admission& admission, std::size_t threads,
+                       std::chrono::milliseconds wait_max)
+    : impl_{std::make_unique<Impl>(store, admission, threads, wait_max)} {}
 
 OrderReads::~OrderReads() { stop(); }
 
@@ -174,9 +198,9 @@ void OrderReads::stop() {
 void OrderReads::outcome(const model::ItemKey& item, const model::BuyerId& buyer, const model::Ticket& ticket,
                          OutcomeDone done) {
   auto shared = std::make_shared<OutcomeDone>(std::move(done));
-  if (run([impl = impl_.get(), item, buyer, ticket, shared](store::Store&) {
-        impl->look_up({item, buyer, ticket, std::move(*shared)});
-      })) {
+  if (run([impl = impl_.get(), item, buyer, ticket,
+           shared](store::Store&) { impl->look_up({item, buyer, ticket, std::move(*shared)}); },
+          [shared] { (*shared)(std::unexpected(too_late("reading an outcome"))); })) {
     return;
   }
   (*shared)(std::unexpected(refusal(impl_->running, "reading an outcome")));
@@ -185,18 +209,27 @@ void OrderReads::outcome(const model::ItemKey& item, const model::BuyerId& buyer
 void OrderReads::find(const model::Ticket& ticket,
                       std::move_only_function<void(base::Result<std::optional<store::Order>>)> done) {
   auto shared = std::make_shared<decltype(done)>(std::move(done));
-  if (run([ticket, shared](store::Store& store) { (*shared)(store.find_order(ticket)); })) return;
+  if (run([ticket, shared](store::Store& store) { (*shared)(store.find_order(ticket)); },
+          [shared] { (*shared)(std::unexpected(too_late("reading an order"))); })) {
+    return;
+  }
   (*shared)(std::unexpected(refusal(impl_->running, "reading an order")));
 }
 
 void OrderReads::list(const store::OrderQuery& query,
                       std::move_only_function<void(base::Result<store::OrderPage>)> done) {
   auto shared = std::make_shared<decltype(done)>(std::move(done));
-  if (run([query, shared](store::Store& store) { (*shared)(store.list_orders(query)); })) return;
+  if (run([query, shared](store::Store& store) { (*shared)(store.list_orders(query)); },
+          [shared] { (*shared)(std::unexpected(too_late("listing orders"))); })) {
+    return;
+  }
   (*shared)(std::unexpected(refusal(impl_->running, "listing orders")));
 }
 
-bool OrderReads::run(Work work) { return impl_->push(work); }
+bool OrderReads::run(std::move_only_function<void(store::Store&)> work, std::move_only_function<void()> late) {
+  Work one{.ask = std::move(work), .late = std::move(late)};
+  return impl_->push(one);
+}
 
 std::size_t OrderReads::waiting() const noexcept { return impl_->unanswered; }
 

@@ -1,8 +1,10 @@
 // Reading orders without ever blocking an io thread: a small pool of reader threads behind a bounded queue. Answers
 // rest on committed rows only (P5). Keeps P9: past the bound a question is refused (Errc::limit → 503), never queued
-// without end.
+// without end; and one that has waited for a reader longer than `wait_max` is answered unavailable without being asked,
+// so that a store that stands still delays nobody by more than that and the questions under way.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -31,8 +33,11 @@ struct Outcome {
 // (Errc::limit: too many wait; Errc::unavailable: not running). It must be quick and must not block.
 class OrderReads {
  public:
+  static constexpr std::chrono::milliseconds usual_wait_max{3'000};
+
   // Borrows store and admission for its whole life. `threads` readers (at least 1), started by start().
-  OrderReads(store::Store& store, admission::Admission& admission, std::size_t threads);
+  OrderReads(store::Store& store, admission::Admission& admission, std::size_t threads,
+             std::chrono::milliseconds wait_max = usual_wait_max);
   ~OrderReads();  // stops
 
   OrderReads(const OrderReads&) = delete;
@@ -53,8 +58,9 @@ class OrderReads {
   void list(const store::OrderQuery& query, std::move_only_function<void(base::Result<store::OrderPage>)> done);
 
   // Runs any blocking question of the store on a reader thread; false when too many wait or the pool is not running
-  // (then `work` is not run). Any thread, does not block.
-  [[nodiscard]] bool run(std::move_only_function<void(store::Store&)> work);
+  // (then nothing is run). When it has waited too long, `late` is called in its place; without one it is run all the
+  // same. Any thread, does not block.
+  [[nodiscard]] bool run(std::move_only_function<void(store::Store&)> work, std::move_only_function<void()> late = {});
 
   // Questions accepted and not yet answered; at most limits::store_reads_waiting_max wait. Any thread.
   [[nodiscard]] std::size_t waiting() const noexcept;

@@ -136,3 +136,37 @@ class Outages(ClusterScenario):
             self.outage(160, server.pause, server.resume, down=15)
         finally:
             server.resume()
+
+    def test_P9_questions_while_the_database_stands_still_are_answered_in_bounded_time(self):
+        """A page that asks again and again must not wait behind everybody else's question, each of which times out by itself."""
+        sale = self.front.sale(total=400, lanes=4)
+        pairs = self.buy_all(self.buyers(60), sale, through=self.both())
+        self.wait_ordered(sale, pairs)
+        client = self.cluster.at("api-1")
+        server = self.cluster.engine("mariadb")
+
+        def ask(path, buyer):
+            begun = time.monotonic()
+            # Two readers give up after some ten seconds each; one behind the other it would be a minute and more.
+            connection = http.Connection(client.port, timeout=40)
+            try:
+                return connection.request("GET", path, None, client.login(buyer)).status, time.monotonic() - begun
+            finally:
+                connection.close()
+
+        jobs = [lambda b=buyer, t=answer.json["ticket"]: ask(f"/api/v1/sales/{sale}/items/sku1/tickets/{t}", b) for buyer, answer in pairs]
+        jobs += [lambda b=buyer: ask("/api/v1/orders", b) for buyer, _ in pairs]
+        server.pause()
+        try:
+            answers = http.together(jobs)
+            self.assertFalse([answer for answer in answers if isinstance(answer, Exception)], "a question hung")
+            self.assertEqual({answer[0] for answer in answers}, {503}, answers)
+            # Behind all of these a purchase still learns at once that it is busy.
+            begun = time.monotonic()
+            last = self.answers_now(sale, count=10)
+            print(f"slowest of {len(jobs)} questions {max(answer[1] for answer in answers):.1f} s, ten purchases after them "
+                  f"{time.monotonic() - begun:.1f} s: {dict(last)}", flush=True)
+        finally:
+            server.resume()
+        self.wait_ordered(sale, pairs[:3])
+        self.check_at_quiet(sale)

@@ -122,7 +122,9 @@ void ViewCache::remember_absent(const model::SaleId& sale, std::int64_t now) {
 
 void ViewCache::load(const model::SaleId& sale) {
   counters_.count(GatewayEvent::view_refresh);
-  const bool accepted = reads_.run([this, sale](store::Store& store) { loaded(sale, store.find_sale(sale)); });
+  const bool accepted = reads_.run(
+      [this, sale](store::Store& store) { loaded(sale, store.find_sale(sale)); },
+      [this, sale] { loaded(sale, base::fail(base::Errc::unavailable, "reading a sale", "the store is slow")); });
   if (!accepted) loaded(sale, base::fail(base::Errc::limit, "reading a sale", "too many reads are waiting"));
 }
 
@@ -207,7 +209,9 @@ void ViewCache::load_list() {
   counters_.count(GatewayEvent::view_refresh);
   // Drafts are left out afterwards, so a few more are read than shown.
   const std::int64_t limit = config_.list_max * 4;
-  const bool accepted = reads_.run([this, limit](store::Store& store) { list_loaded(store.list_sales(limit)); });
+  const bool accepted =
+      reads_.run([this, limit](store::Store& store) { list_loaded(store.list_sales(limit)); },
+                 [this] { list_loaded(base::fail(base::Errc::unavailable, "listing sales", "the store is slow")); });
   if (!accepted) list_loaded(base::fail(base::Errc::limit, "listing sales", "too many reads are waiting"));
 }
 

@@ -187,6 +187,35 @@ TEST(OrderReads, past_its_bound_a_question_is_refused) {
   EXPECT_EQ(shop.reads().waiting(), 0U);
 }
 
+TEST(OrderReads, P9_a_question_that_waited_too_long_is_answered_without_being_asked) {
+  Shop shop;
+  shop.open();
+  OrderReads reads{shop.store(), shop.admission(), 1, std::chrono::milliseconds{20}};
+  reads.start();
+  std::promise<void> release;
+  std::promise<void> held_up;
+  ASSERT_TRUE(reads.run([&](store::Store&) {
+    held_up.set_value();
+    release.get_future().wait();
+  }));
+  held_up.get_future().wait();  // as by a database that stands still
+  int unavailable = 0;
+  const auto tell = [&unavailable](const auto& answer) {
+    ASSERT_FALSE(answer.has_value());
+    if (answer.error().code == base::Errc::unavailable) ++unavailable;
+  };
+  reads.outcome(shop.item, test::buyer_named("u1"), model::Ticket{}, tell);
+  reads.find(model::Ticket{}, tell);
+  reads.list({}, tell);
+  bool late = false;
+  ASSERT_TRUE(reads.run([](store::Store&) { FAIL() << "nobody waits for it any more"; }, [&late] { late = true; }));
+  std::this_thread::sleep_for(std::chrono::milliseconds{60});
+  release.set_value();
+  reads.stop();
+  EXPECT_EQ(unavailable, 3);
+  EXPECT_TRUE(late);
+}
+
 // Lanes on another machine: what they are asked waits until the test lets the answers go.
 class SlowLanes final : public sim::ForwardingAdmission {
  public:
@@ -216,7 +245,7 @@ TEST(OrderReads, P9_questions_that_wait_for_their_lane_keep_their_places) {
   Shop shop;
   shop.open();
   SlowLanes lanes{shop.admission()};
-  OrderReads reads{shop.store(), lanes, 2};
+  OrderReads reads{shop.store(), lanes, 2, test::patience};
   reads.start();
   std::atomic<std::size_t> told{0};
   const auto ask = [&](auto done) { reads.outcome(shop.item, test::buyer_named("u1"), model::Ticket{}, done); };

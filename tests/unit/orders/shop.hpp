@@ -253,7 +253,7 @@ class Shop {
     ASSERT_TRUE(installed.has_value()) << installed.error().text();
     ends_ = std::make_unique<orders::TicketEnds>(*faulty_, *admission_, clock, terms_.timing);
     deadlines_ = std::make_unique<orders::Deadlines>(*faulty_, *ends_, clock, std::chrono::milliseconds{5});
-    reads_ = std::make_unique<orders::OrderReads>(*faulty_, *admission_, 2);
+    reads_ = std::make_unique<orders::OrderReads>(*faulty_, *admission_, 2, patience);
   }
 
   void take_down() {
