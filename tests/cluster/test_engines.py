@@ -42,23 +42,6 @@ class RabbitMq(ClusterScenario):
         self.wait_ordered(sale, pairs, within=120)
         self.check_at_quiet(sale)
 
-    def test_FS_27_a_memory_alarm_makes_purchases_busy_and_not_hang(self):
-        sale = self.front.sale(total=60)
-        self.buy_all(self.buyers(10), sale, through=self.both())
-        self.cluster.rabbitmqctl("set_vm_memory_high_watermark", "absolute", "1MB")
-        try:
-            pairs = self.buy_all(self.buyers(30), sale, through=self.both(), patient=False)
-            for _, answer in pairs:
-                self.assertNotIsInstance(answer, Exception, "a request hung")
-                self.assertIn(answer.status, (202, 503), answer)
-        finally:
-            self.cluster.rabbitmqctl("set_vm_memory_high_watermark", "absolute", "1GB")
-        more = self.buy_all(self.buyers(60), sale, through=self.both())
-        units = self.cluster.number(f"SELECT total FROM sale_item WHERE sale = '{sale}'")
-        self.assertEqual(units, 60)
-        self.assertTrue(self.admitted(more), self.reasons(more))
-        self.check_at_quiet(sale)
-
 
 class MariaDb(ClusterScenario):
     @short

@@ -129,6 +129,25 @@ class Queues(RabbitScenario):
                         f"{self.orders(first, (AWAITING,))} old orders have no timer")
         self.check_at_quiet(first)
 
+    def test_FS_52_a_bell_that_is_declared_otherwise_is_done_without(self):
+        """Its name is taken by a queue with other settings: nodes start, orders land and expire, and it comes back when that is gone."""
+        with self.hand() as broker:
+            broker.delete("seckill.bell")
+            broker.declare("seckill.bell", {"x-max-length": 7, "x-message-ttl": 1})
+        for node in (*self.cluster.apis(), *self.cluster.workers()):
+            node.terminate()
+            node.start(wait=False)
+        self.cluster.wait_all_ready()
+        self.wait_broker_used()
+        sale = self.front.sale(total=20, pay_window_ms=6_000)
+        pairs = self.buy_all(self.buyers(20), sale, through=self.both())
+        self.assertEqual(len(self.admitted(pairs)), 20, self.reasons(pairs))
+        self.assertTrue(http.eventually(lambda: self.orders(sale, (EXPIRED,)) == 20, within=60), "orders do not expire without a bell")
+        self.check_at_quiet(sale)
+        with self.hand() as broker:
+            broker.delete("seckill.bell")
+        self.assertTrue(http.eventually(lambda: self.state_of("seckill.bell"), within=90), "the bell is not declared again")
+
     def deadlines(self, sale, more="o.ticket"):
         text = "HEX(o.ticket)" if more == "o.ticket" else more
         return self.cluster.sql(f"SELECT o.pay_before, {text} FROM seckill_order o JOIN sale_item i USING (item_id) "

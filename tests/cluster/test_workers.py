@@ -11,7 +11,7 @@ from harness.rabbit_faults import PARTITIONS, RabbitScenario
 from lib import http
 
 RESIDENT_MORE_MIB_MAX = 64
-POOLS = 4 + 2  # connections of one node, as the cluster's configuration says
+POOLS = 4 + 2 + 2  # connections of one node: landing and ends, reads, operating
 
 
 class Workers(RabbitScenario):
@@ -149,12 +149,14 @@ class Workers(RabbitScenario):
             self.say(f"{in_hand} messages in hand of {sum(self.waiting().values())}; {more_mib:.0f} MiB more")
             self.assertLessEqual(in_hand, 2 * 32 + PARTITIONS, "more than the prefetch")
             self.assertLess(more_mib, RESIDENT_MORE_MIB_MAX)
-            other.start()
-            third.start()
-            self.say(f"six connections share after {self.wait_shared(6):.1f} s")
-            self.assertLessEqual(self.connections() - connections, 2 * POOLS, "more connections to the database than the pools have")
             session.run("ROLLBACK;")
-        self.wait_ordered(sale, pairs)
+        other.start()
+        third.start()
+        self.say(f"six connections share after {self.wait_shared(6):.1f} s")
+        more = self.buy_all(self.buyers(200), sale, through=self.both(), threads=8)
+        self.assertEqual(len(self.admitted(more)), 200, self.reasons(more))
+        self.wait_ordered(sale, pairs + more)
+        self.assertLessEqual(self.connections() - connections, 2 * POOLS, "more connections to the database than the pools have")
         landed = {node.name: self.landed_by(node) for node in (one, other, third)}
         self.say(f"orders landed by {landed}")
         self.assertGreater(min(landed["worker-2"], landed["worker-3"]), 0, landed)
@@ -168,7 +170,7 @@ class Workers(RabbitScenario):
         self.wait_ordered(sale, more)
         other.start()
         self.wait_shared(4)
-        self.assertEqual(self.orders(sale), 400)
+        self.assertEqual(self.orders(sale), 600)
         self.check_at_quiet(sale)
 
     def connections(self):

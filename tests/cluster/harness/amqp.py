@@ -110,6 +110,12 @@ class Broker:
         self.expect(60, 31)
         return found
 
+    def declare(self, queue, arguments):
+        """A durable queue with these arguments, which are numbers."""
+        table = b"".join(short(name) + b"l" + struct.pack(">q", value) for name, value in arguments.items())
+        self.send(CHANNEL, 50, 10, b"\0\0" + short(queue) + b"\2" + struct.pack(">I", len(table)) + table)
+        self.expect(50, 11)
+
     def purge(self, queue):
         self.send(CHANNEL, 50, 30, b"\0\0" + short(queue) + b"\0")
         self.expect(50, 31)
