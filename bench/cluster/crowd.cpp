@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <ctime>
 #include <fstream>
 #include <map>
 #include <sstream>
@@ -31,6 +32,13 @@ void look_first(const Words& words, const Buyers& buyers, std::size_t first, std
       throw std::runtime_error("a look was not answered 200");
     }
   }
+}
+
+// Of this process, so far.
+double cpu_seconds() {
+  timespec used{};
+  ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+  return static_cast<double>(used.tv_sec) + static_cast<double>(used.tv_nsec) * 1e-9;
 }
 
 // Gaps between the answers 202 of one lane.
@@ -118,12 +126,14 @@ void run_crowd(const Words& words) {
   const auto first = static_cast<std::size_t>(words.number("first"));
   const auto count = static_cast<std::size_t>(words.number("count"));
   if (words.number("looks", 1) != 0) look_first(words, buyers, first, count);
+  const std::vector<std::string> requests = buyers.purchases(first, count);
   fmt::print("begun 1 now\n");
   std::fflush(stdout);
-  LoadResult result = send_all(words.ports("ports"), buyers.purchases(first, count),
-                               static_cast<unsigned>(words.number("connections", 256)), words.number("rate", 0),
-                               seconds(words.number("seconds", 600)));
+  const double cpu = cpu_seconds();
+  LoadResult result = send_all(words.ports("ports"), requests, static_cast<unsigned>(words.number("connections", 256)),
+                               words.number("rate", 0), seconds(words.number("seconds", 600)));
   const double wall = result.wall.count();
+  fmt::print("generator_cpu {:.3f} s\n", cpu_seconds() - cpu);
   fmt::print("wall {:.3f} s\n", wall);
   for (const auto& [status, replies] : result.replies) fmt::print("status_{} {} replies\n", status, replies);
   fmt::print("unsent {} requests\n", result.unsent);
