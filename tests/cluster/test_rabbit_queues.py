@@ -3,6 +3,7 @@
 import threading
 import time
 
+from harness.case import short
 from harness.checks import AWAITING, EXPIRED
 from harness.crowd import Crowd
 from harness.rabbit_faults import PARTITIONS, RabbitScenario
@@ -42,6 +43,7 @@ class Queues(RabbitScenario):
         self.wait_broker_used()
         self.check_at_quiet(sale)
 
+    @short
     def test_FS_26_queues_purged_in_mid_sale_are_made_good_from_the_marks(self):
         sale = self.front.sale(total=150)
         other = self.front.sale(total=20)

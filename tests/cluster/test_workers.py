@@ -4,7 +4,6 @@ import collections
 import random
 import time
 
-from harness.case import short
 from harness.crowd import Crowd
 from harness.database import Session
 from harness.rabbit_faults import PARTITIONS, RabbitScenario
@@ -127,7 +126,6 @@ class Workers(RabbitScenario):
         self.assertEqual(self.orders(sale), 60)
         self.check_at_quiet(sale)
 
-    @short
     def test_FS_71_a_backlog_spreads_from_one_worker_to_three_and_back_and_none_takes_it_all_into_memory(self):
         sale = self.front.sale(total=2000)  # no lane runs empty: it would have to ask the database for more
         other = self.cluster.node("worker-2")
