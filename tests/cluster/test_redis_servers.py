@@ -95,7 +95,7 @@ class Failover(RedisScenario):
     def test_FS_66_a_lanes_slot_migrates_in_mid_sale_and_its_new_master_is_killed(self):
         sale = self.front.sale(total=240, lanes=12)
         before = self.generations(sale)
-        crowd = TimedCrowd(self, sale, 120)
+        crowd = TimedCrowd(self, sale, 120, pause=0.6)
         crowd.wait_for(30)
         source, _ = self.cluster.redis.master_of(sale, "sku1", 0)
         target = next(name for name in self.masters() if name != source)
