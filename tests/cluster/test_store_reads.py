@@ -4,7 +4,7 @@ import secrets
 import time
 import uuid
 
-from harness.case import ClusterScenario, short
+from harness.case import ClusterScenario
 from harness.database import Counted
 from lib import http
 
@@ -33,7 +33,6 @@ class Reads(ClusterScenario):
         print(f"{len(paths)} looks in {counted.seconds:.1f} s: {more:.0f} statements beyond the nodes' own {usual:.0f} a second", flush=True)
         return [answer.status for answer in answers], more, counted.seconds
 
-    @short
     def test_FS_44_cold_nodes_at_the_start_second_ask_a_handful_and_unknown_ids_once(self):
         sale = self.front.sale(total=60)
         for node in self.cluster.apis():

@@ -2,7 +2,7 @@
 
 import subprocess
 
-from harness.case import ClusterScenario, short
+from harness.case import ClusterScenario
 
 
 class Schema(ClusterScenario):
@@ -19,7 +19,6 @@ class Schema(ClusterScenario):
         self.assertEqual(ran.returncode, 1, ran)
         return ran.stdout + ran.stderr
 
-    @short
     def test_a_newer_schema_is_refused_where_it_says_so_and_an_older_one_is_migrated_while_a_sale_runs(self):
         sale = self.front.sale(total=60)
         first = self.buy_all(self.buyers(20), sale, through=self.both())
