@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <deque>
 #include <stdexcept>
 
 #include "rehearse/wire.hpp"
@@ -89,8 +90,8 @@ class Loop {
         due = begin + std::chrono::nanoseconds{static_cast<std::int64_t>(1e9 * static_cast<double>(next) / rate_per_s)};
         if (due > now) break;
       }
-      Connection& connection = connections_[free_.back()];
-      free_.pop_back();
+      Connection& connection = connections_[free_.front()];
+      free_.pop_front();
       connection.due = due;
       connection.request = next;
       const std::string& request = requests_[next++];
@@ -127,7 +128,7 @@ class Loop {
   std::span<const std::string> requests_;
   const std::function<void(const LoadReply&)>& on_reply_;
   std::vector<Connection> connections_;
-  std::vector<std::size_t> free_;
+  std::deque<std::size_t> free_;  // in turn, so that none is closed for being idle
   int epoll_ = -1;
 };
 
