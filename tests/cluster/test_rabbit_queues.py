@@ -24,14 +24,12 @@ class Queues(RabbitScenario):
 
     def test_FS_16_queues_deleted_in_mid_sale_come_back_and_nothing_acknowledged_is_lost(self):
         sale = self.front.sale(total=200)
-        for worker in self.cluster.workers():
-            worker.pause()  # so that there are messages to lose
+        self.stop_workers()  # so that there are messages to lose
         crowd = Crowd(self, sale, self.both(), self.buyers(260), threads=6, within=150)
         crowd.wait_for(60)
         lost = self.each_queue("delete")
         self.assertGreater(lost, 0, "nothing was in the queues: the test proves nothing")
-        for worker in self.cluster.workers():
-            worker.resume()
+        self.start_workers()
         crowd.wait_for(120, within=90)
         self.each_queue("delete", holding=0)  # also those that are being consumed
         begun = time.monotonic()
@@ -48,15 +46,13 @@ class Queues(RabbitScenario):
         sale = self.front.sale(total=150)
         other = self.front.sale(total=20)
         self.wait_ordered(other, self.buy_all(self.buyers(10), other, through=self.both()))
-        for worker in self.cluster.workers():
-            worker.pause()
+        self.stop_workers()
         crowd = Crowd(self, sale, self.both(), self.buyers(150), threads=6, within=150)
         crowd.wait_for(40)
         purged = self.each_queue("purge")
         self.assertGreater(purged, 0, "nothing was in the queues: the test proves nothing")
         begun = time.monotonic()
-        for worker in self.cluster.workers():
-            worker.resume()
+        self.start_workers()
         pairs = crowd.finish()
         self.assertEqual(len(self.admitted(pairs)), 150, self.reasons(pairs))
         self.wait_ordered(sale, pairs, within=120)

@@ -12,6 +12,7 @@ from .checks import Checks
 from .cluster import Cluster
 
 _shared: Cluster | None = None
+_own: Cluster | None = None  # of the test that runs
 
 
 def short(test):
@@ -27,15 +28,24 @@ def end_shared():
         cluster.stop()
 
 
+def end_all():
+    """Also what a test that was interrupted leaves behind."""
+    global _own
+    if _own:
+        cluster, _own = _own, None
+        cluster.discard()
+    end_shared()
+
+
 class ClusterScenario(unittest.TestCase):
     own_cluster = None  # a dict: arguments of a Cluster that only this test uses
     allowed_errors = ()  # substrings of error lines that this scenario provokes
 
     def setUp(self):
-        global _shared
+        global _shared, _own
         if self.own_cluster is not None:
             end_shared()
-            self.cluster = Cluster(**self.own_cluster).start()
+            self.cluster = _own = Cluster(**self.own_cluster).start()
         else:
             if _shared is None:
                 _shared = Cluster().start()
@@ -45,7 +55,7 @@ class ClusterScenario(unittest.TestCase):
         self.accepted = collections.defaultdict(list)  # sale → (buyer, ticket) of every answer admitted or replayed
 
     def tearDown(self):
-        global _shared
+        global _shared, _own
         result = self._outcome.result  # the test's own failure is told before tearDown runs
         failed = any(test is self for test, _ in result.failures + result.errors)
         if failed:
@@ -54,6 +64,8 @@ class ClusterScenario(unittest.TestCase):
             self.cluster.discard()
             if self.cluster is _shared:
                 _shared = None
+            if self.cluster is _own:
+                _own = None
 
     # --- what a crowd does ---
     def buy_all(self, buyers, sale, through=None, threads=64, patient=True, sku="sku1", **more):
