@@ -110,7 +110,7 @@ void Driver::drain() {
   }
   for (std::unique_ptr<PendingCall>& call : calls) route(std::move(call));
   for (ReplicaWait& wait : waits) route_wait(std::move(wait));
-  if (tick_is_slow_) arm_tick();
+  quicken_tick();
 }
 
 // One command to every master, gathered on the driver's thread.
@@ -150,7 +150,7 @@ void Driver::ask(std::shared_ptr<Asking> asking) {
   } else {
     askings_.push_back(std::move(asking));
   }
-  if (tick_is_slow_) arm_tick();
+  quicken_tick();
 }
 
 void Driver::ask_all(const std::shared_ptr<Asking>& asking, const std::vector<Endpoint>& servers) {
@@ -222,6 +222,11 @@ RedisCounters Driver::counters() const noexcept {
                        .timeouts = read(shared_.timeouts),
                        .breaker_opened = read(shared_.breaker_opened),
                        .foreign = read(shared_.foreign)};
+}
+
+// Only for what is under way: arming anew for calls that ended at once would put the tick off for as long as they come.
+void Driver::quicken_tick() {
+  if (tick_is_slow_ && shared_.calls_open.load(std::memory_order_relaxed) > 0) arm_tick();
 }
 
 void Driver::arm_tick() {

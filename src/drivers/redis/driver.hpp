@@ -71,6 +71,7 @@ class Driver final : public Redis, public LinkOwner {
   void expire_unrouted(TimePoint now);
   void drop_strangers();
   void arm_tick();
+  void quicken_tick();
   void tick();
   void shut_down();
 

@@ -227,10 +227,14 @@ TEST_F(RedisInCluster, FS_29_calls_that_name_a_promoted_server_find_it_though_no
     if (answer.has_value() && answer->identity != before) meant.expected = answer->identity;
     return meant.expected.has_value();
   }));
+  std::string last;
   EXPECT_TRUE(wait_until([&] {
     const auto answer = ask(*other, meant);
+    last = answer.has_value() ? answer->identity.run_id + " " + answer->identity.replication_id : answer.error().text();
     return answer.has_value() && answer->end == CallEnd::replied;
-  }));
+  })) << "meant for "
+      << meant.expected->run_id << " " << meant.expected->replication_id << ", led to " << last << "\n"
+      << replica->cli("info replication");
   EXPECT_TRUE(cluster_->becomes_whole());
 }
 
