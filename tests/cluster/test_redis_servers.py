@@ -106,9 +106,10 @@ class Failover(RedisScenario):
         rebuilt = http.eventually(lambda: self.generations(sale)[0] > before[0], within=60, every=0.1)
         self.assertTrue(rebuilt, "the lane that moved was not rebuilt")
         self.wait_open(sale)
-        self.say(f"slot migration: {moved} keys, all lanes open {time.monotonic() - begun:.1f} s after it began, "
-                 f"busy at most {crowd.busy_seconds(begun):.1f} s")
+        opened_after = time.monotonic() - begun
         pairs = crowd.finish()
+        self.say(f"slot migration: {moved} keys, all lanes open {opened_after:.1f} s after it began, "
+                 f"busy at most {crowd.busy_seconds(begun):.1f} s")
         self.assertEqual(len(self.admitted(pairs)), 120, self.reasons(pairs))
         crowd = TimedCrowd(self, sale, 200)
         crowd.wait_for(30)
