@@ -96,7 +96,7 @@ class Cluster:
             self.wait_ready(name)
 
     def define_node(self, name: str, role: str, binary: Path | None = None, wrapper: tuple[str, ...] = ()) -> Server:
-        """`wrapper`: words before the command line, such as faketime's."""
+        """`wrapper`: words before the command line, such as `env`."""
         admin_port = self.folder.port(f"{name}-admin")
         words: list[object] = [*wrapper, binary or self.binary, "serve", "--config", self.config, "--role", role, "--node", name,
                                "--admin-port", admin_port]
