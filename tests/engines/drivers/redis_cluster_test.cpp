@@ -243,12 +243,18 @@ TEST_F(RedisInCluster, FS_66_a_master_that_hangs_and_comes_back_as_a_replica_del
   const std::uint16_t slot = slot_of(key);
   ASSERT_TRUE(serves(key));
   RedisServer& master = *cluster_->master_of(slot);
+  RedisServer* const replica = cluster_->replica_of(master);
+  ASSERT_NE(replica, nullptr);
   Answers late;
   master.pause();
   redis_->call(command("SET " + key + " late", milliseconds{300}), late.take(0));
   late.wait_for(1);
   EXPECT_EQ(late.all().front().second.error().code, Errc::timeout);
-  EXPECT_TRUE(serves(key));  // by its replica
+  // Else it would come back as the master that it was.
+  ASSERT_TRUE(wait_until([&] { return replica->cli("info replication").contains("role:master"); }))
+      << replica->cli("info replication") << "\n"
+      << replica->cli("cluster nodes");
+  EXPECT_TRUE(serves(key));
   master.resume();
   ASSERT_TRUE(wait_until([&] { return master.cli("info replication").contains("role:slave"); }))
       << master.cli("info replication") << "\n"
