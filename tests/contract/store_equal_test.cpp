@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <rapidcheck.h>
 
+#include <array>
 #include <functional>
 
 #include "store_contract.hpp"
@@ -30,7 +31,7 @@ std::string text(const Order& order) {
 
 std::string text(const base::Result<OrderPage>& page) {
   if (!page) return text(page.error());
-  std::string all = fmt::format("next {}:", page->next);
+  std::string all = page->next == 0 ? "the last:" : "more follow:";
   for (const Order& order : page->orders) all += "\n  " + text(order);
   return all;
 }
@@ -60,16 +61,16 @@ std::string text(const base::Result<model::Sale>& sale) {
   return all;
 }
 
-// All rows that a caller can see.
+// All rows that a caller can see. What an engine numbers by itself may have gaps, so only its order counts.
 std::string contents(Store& store, const model::ItemKey& item, base::UtcMs now) {
   std::string all = text(store.find_sale(item.sale)) + "\n" + text(store.audit_item(item, now)) + "\n" +
                     text(store.list_orders({.buyer = {}, .sale = {}, .state = {}, .before = 0, .limit = 1'000}));
   for (const PendingRelease& release : store.pending_releases(1'000).value()) {
-    all += fmt::format("\nrelease {} of {} {} {}", release.id, release.ticket.str(), release.item.text(),
+    all += fmt::format("\nrelease of {} {} {}", release.ticket.str(), release.item.text(),
                        release.effect == model::StockEffect::post ? "posts" : "voids");
   }
   for (const model::Ticket& ticket : store.due_tickets(now, 1'000).value()) all += "\ndue " + ticket.str();
-  for (const AuditRow& row : store.audit_log(0, 1'000).value()) all += fmt::format("\n{} {}", row.id, row.entry.action);
+  for (const AuditRow& row : store.audit_log(0, 1'000).value()) all += "\n" + row.entry.action;
   return all;
 }
 
@@ -183,8 +184,16 @@ class Calls {
       const std::vector released{*rc::gen::elementOf(tickets_)};
       return [=](Store& store) { return "acknowledge: " + text(store.acknowledge_released(released)); };
     }
-    const std::vector ids{*rc::gen::inRange<std::int64_t>(0, 20), *rc::gen::inRange<std::int64_t>(0, 20)};
-    return [=](Store& store) { return "acknowledge: " + text(store.acknowledge_releases(ids)); };
+    const std::array places{*rc::gen::inRange<std::size_t>(0, 6), *rc::gen::inRange<std::size_t>(0, 6)};
+    return [=](Store& store) {
+      const auto pending = store.pending_releases(1'000).value();
+      std::vector<std::int64_t> ids;
+      for (const std::size_t place : places) {
+        // One that nobody has numbered is harmless.
+        ids.push_back(place < pending.size() ? pending[place].id : std::int64_t{1} << 40);
+      }
+      return "acknowledge: " + text(store.acknowledge_releases(ids));
+    };
   }
   Call pool() {
     const auto units = *rc::gen::inRange<std::int64_t>(-2, 5);
@@ -224,9 +233,19 @@ class Calls {
       query.state = *rc::gen::element(model::OrderState::awaiting_payment, model::OrderState::paid,
                                       model::OrderState::failed, model::OrderState::cancelled);
     }
-    query.before = *rc::gen::inRange<std::int64_t>(0, 20);
     query.limit = *rc::gen::inRange<std::int64_t>(0, 6);
-    return [=](Store& store) { return "list: " + text(store.list_orders(query)); };
+    const int pages = *rc::gen::inRange(1, 4);
+    return [=](Store& store) {
+      std::string all = "list:";
+      OrderQuery next = query;
+      for (int page = 0; page < pages; ++page) {
+        const auto found = store.list_orders(next);
+        all += "\n" + text(found);
+        if (!found || found->next == 0) break;
+        next.before = found->next;
+      }
+      return all;
+    };
   }
 
   model::Sale sale_;

@@ -59,7 +59,9 @@ def accounts(folder: Folder) -> str:
         lines += [f"CREATE OR REPLACE USER seckill@'{host}' IDENTIFIED BY '{word('seckill')}';",
                   f"GRANT {PRIVILEGES} ON {DATABASE}.* TO seckill@'{host}';",
                   f"CREATE OR REPLACE USER {TESTER}@'{host}' IDENTIFIED BY '{word('tester')}';",
-                  f"GRANT ALL PRIVILEGES ON `seckill\\_test\\_%`.* TO {TESTER}@'{host}';"]
+                  f"GRANT ALL PRIVILEGES ON `seckill\\_test\\_%`.* TO {TESTER}@'{host}';",
+                  # To see who waits for whose lock.
+                  f"GRANT PROCESS ON *.* TO {TESTER}@'{host}';"]
     return "\n".join(lines) + "\n"
 
 
