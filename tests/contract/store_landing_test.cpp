@@ -303,6 +303,20 @@ TEST_P(StoreLanding, a_transfer_reaches_the_pool_and_a_short_one_refuses_the_bat
   EXPECT_EQ(shop.broken(), "");
 }
 
+TEST_P(StoreLanding, FS_59_a_transfer_of_no_units_is_refused_as_such_and_is_no_short_row) {
+  const Shop shop = a_shop(16);
+  for (const std::int64_t units : {std::int64_t{0}, std::int64_t{-1}}) {
+    for (const std::int32_t from : {StockTransfer::pool, 0}) {
+      const std::vector<model::LaneRecord> nothing{StockTransfer{
+          .id = "none", .item = shop.item(), .from = from, .to = 1, .units = units, .generation = 1, .at = 0}};
+      const auto landed = store().land(nothing, start_of_sale);
+      ASSERT_FALSE(landed.has_value());
+      EXPECT_EQ(landed.error().code, Errc::constraint) << units << " from " << from;
+    }
+  }
+  EXPECT_EQ(shop.broken(), "");
+}
+
 TEST_P(StoreLanding, a_transfer_of_an_older_generation_changes_nothing) {
   const Shop shop = a_shop(16);
   const std::vector<model::LaneRecord> records{

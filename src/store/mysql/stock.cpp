@@ -207,6 +207,8 @@ base::Result<bool> apply_transfer(Work& work, std::int64_t item_id, const StockT
   for (const std::int32_t end : {transfer.from, transfer.to}) {
     if (auto fits = check_end(work, item_id, end, transfer); !fits) return std::unexpected(fits.error());
   }
+  // No row changes by 0 units, and that must not be taken for a short one (FS-59, P1).
+  if (transfer.units < 1) return work.fail(Errc::constraint, "transfer " + transfer.id + " moves no units");
   const auto taken = move_end(work, item_id, transfer.from, -transfer.units);
   if (!taken) return taken;
   if (!*taken) {
