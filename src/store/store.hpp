@@ -183,7 +183,8 @@ class Store {
   // Takes units out of pool and total (a reduction). Errc::refused when the pool has fewer. Idempotent by id.
   virtual base::Status take_from_pool(const model::ItemKey& item, std::int64_t units, const std::string& id,
                                       const AuditEntry& audit) = 0;
-  // Moves pool units to a lane. Errc::refused when the pool has fewer. Idempotent by transfer id.
+  // Moves pool units to a lane. Errc::refused when the pool has fewer. Idempotent by transfer id. Shapes and items of
+  // all transfers are judged before any unit moves.
   virtual base::Status pool_to_lanes(std::span<const model::StockTransfer> transfers, const AuditEntry& audit) = 0;
   // The units that add_to_pool (positive) or take_from_pool (negative) moved under this id; nullopt: never.
   virtual base::Result<std::optional<std::int64_t>> pool_change(const model::ItemKey& item, const std::string& id) = 0;
@@ -194,7 +195,8 @@ class Store {
   // One transaction for all records, in their order: transfers move stock rows, intents become orders with journal
   // hold and buyer_units, price-0 intents are paid at once. One Landed for each intent, in order.
   // Errc::constraint: some intent violates a key or CHECK (nothing was written; land one by one to find it); `cause`
-  // contains "buyer_units" when it is the purchase limit.
+  // contains "buyer_units" when it is the purchase limit. Of several faults in one batch any may be named, of one
+  // intent's always the same.
   // Errc::oversell_guard: a stock row is short for its holds (nothing was written).
   virtual base::Result<std::vector<Landed>> land(std::span<const model::LaneRecord> records, base::UtcMs now) = 0;
   // Writes the row `failed(reason)` of an intent that cannot land. Harmless when a row exists already.

@@ -170,7 +170,6 @@ base::Result<Landed> LandingBatch::decide(const OrderIntent& intent) {
     }
   }
   if (landed.as == LandedAs::ordered) {
-    if (intent.units > intent.limit) return work_.fail(Errc::constraint, "CHECK buyer_units_cap of buyer_units");
     std::int64_t& taken = paid_at_once ? lane->sold : lane->held;
     // What no lane can have stays more than any lane has, and write() refuses it.
     taken = std::min(taken, units_beyond_any_lane) + std::min(intent.units, units_beyond_any_lane);
@@ -264,7 +263,12 @@ base::Status LandingBatch::write_journal() {
 base::Status LandingBatch::write_buyers() {
   std::vector<const NewOrder*> counted;
   for (const NewOrder& row : rows_) {
-    if (row.state != OrderState::failed) counted.push_back(&row);
+    if (row.state == OrderState::failed) continue;
+    // As the CHECK would say, before a sum of absurd units leaves the column's range and says something else.
+    if (row.intent->units > row.intent->limit) {
+      return work_.fail(Errc::constraint, "CHECK buyer_units_cap of buyer_units");
+    }
+    counted.push_back(&row);
   }
   if (counted.empty()) return {};
   // The lock order; a buyer who comes twice keeps the order of his intents.

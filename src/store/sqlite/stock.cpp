@@ -229,14 +229,18 @@ base::Status SqliteStore::pool_to_lanes(std::span<const StockTransfer> transfers
   constexpr std::string_view doing = "moving units from the pool to lanes";
   auto work = begin_write(doing);
   if (!work) return std::unexpected(work.error());
-  bool changed = false;
+  std::vector<std::int64_t> item_ids;
   for (const StockTransfer& transfer : transfers) {
     if (transfer.units < 1 || transfer.from != StockTransfer::pool || transfer.to < 0) {
       return work->fail(Errc::invalid, "transfer " + transfer.id + " does not move units from the pool to a lane");
     }
     const auto item = find_item(*work, transfer.item);
     if (!item) return std::unexpected(item.error());
-    auto moved = apply_transfer(*work, item->item_id, transfer);
+    item_ids.push_back(item->item_id);
+  }
+  bool changed = false;
+  for (std::size_t i = 0; i < transfers.size(); ++i) {
+    auto moved = apply_transfer(*work, item_ids[i], transfers[i]);
     if (!moved) {
       // Here the source is the pool and the caller an operator: too few is an answer, not a broken promise.
       const bool answer = moved.error().code == Errc::oversell_guard || moved.error().code == Errc::constraint;

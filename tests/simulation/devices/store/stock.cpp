@@ -154,13 +154,17 @@ base::Status SimDatabase::take_from_pool(const model::ItemKey& item, std::int64_
 base::Status SimDatabase::pool_to_lanes(std::span<const StockTransfer> transfers, const store::AuditEntry& audit) {
   const std::scoped_lock lock{mutex_};
   Transaction work{tables_, "moving units from the pool to lanes"};
-  bool changed = false;
   for (const StockTransfer& transfer : transfers) {
     if (transfer.units < 1 || transfer.from != StockTransfer::pool || transfer.to < 0) {
       return work.fail(Errc::invalid, "transfer " + transfer.id + " does not move units from the pool to a lane");
     }
+    if (tables_.find(transfer.item) == nullptr) {
+      return work.fail(Errc::not_found, "there is no item " + transfer.item.text());
+    }
+  }
+  bool changed = false;
+  for (const StockTransfer& transfer : transfers) {
     ItemRow* item = tables_.find(transfer.item);
-    if (item == nullptr) return work.fail(Errc::not_found, "there is no item " + transfer.item.text());
     auto moved = apply_transfer(work, *item, transfer);
     if (!moved) {
       // The source is the pool and the caller an operator: too few is an answer, not a broken promise.
