@@ -83,8 +83,6 @@ class Connection {
 
  protected:
   Connection() = default;
-  Connection(const Connection&) = delete;
-  Connection& operator=(const Connection&) = delete;
 };
 
 }  // namespace seckill::drivers::mariadb
