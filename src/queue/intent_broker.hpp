@@ -52,10 +52,11 @@ class IntentSource {
   // Up to `intents_max` intents' worth of deliveries, all of partitions this worker has now; empty after `longest`.
   // Errc::unavailable: the broker cannot be reached; everything not acknowledged will be delivered again, to someone.
   virtual base::Result<std::vector<Delivery>> receive(std::size_t intents_max, std::chrono::milliseconds longest) = 0;
-  // The broker forgets it. Errors mean only that it may come again.
+  // The broker forgets it. Errors mean only that it may come again; Errc::stale: the tag was used up by an earlier
+  // call, or is of a partition or connection that is gone.
   virtual base::Status acknowledge(std::uint64_t tag) = 0;
   // Comes back after about `delay`: a confirmed publish of these intents, then the acknowledgement of `tag`. An Error:
-  // not acknowledged, the delivery comes again as it was.
+  // not acknowledged, the delivery comes again as it was. No intents: an acknowledgement.
   virtual base::Status retry_later(std::uint64_t tag, std::vector<model::OrderIntent> intents,
                                    std::chrono::milliseconds delay) = 0;
 };

@@ -30,6 +30,14 @@ std::vector<std::string> split(const std::string& text) {
   return parts;
 }
 
+// Names that nobody else uses, and bounds that a test can wait for.
+void own_queues(RabbitConfig& config) {
+  static std::atomic<int> number{0};
+  config.prefix = fmt::format("seckill_test_{}_{}", getpid(), ++number);
+  config.partitions = 2;
+  config.retry_tiers = {300ms, 1'500ms};
+}
+
 }  // namespace
 
 bool eventually(const std::function<bool()>& condition, std::chrono::milliseconds longest) {
@@ -233,24 +241,24 @@ void Worker::mark() {
 
 // --- BrokerTest ---
 
-std::optional<RabbitConfig> BrokerTest::broker() {
+std::optional<RabbitConfig> config_of_test() {
   const std::string servers = environment("SECKILL_TEST_RABBIT");
   if (servers.empty()) return std::nullopt;
   RabbitConfig found;
   found.servers = split(servers);
   found.user = environment("SECKILL_TEST_RABBIT_USER");
   found.password = environment("SECKILL_TEST_RABBIT_PASSWORD");
+  own_queues(found);
   return found;
 }
+
+std::optional<RabbitConfig> BrokerTest::broker() { return config_of_test(); }
 
 void BrokerTest::SetUp() {
   auto found = broker();
   if (!found) GTEST_SKIP() << "SECKILL_TEST_RABBIT is not set: no RabbitMQ to test against";
-  static std::atomic<int> number{0};
   config = *std::move(found);
-  config.prefix = fmt::format("seckill_test_{}_{}", getpid(), ++number);
-  config.partitions = 2;
-  config.retry_tiers = {300ms, 1'500ms};
+  own_queues(config);
   rabbit = std::make_unique<Operator>(config);
 }
 

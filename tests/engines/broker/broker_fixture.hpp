@@ -26,6 +26,9 @@ inline constexpr std::chrono::seconds patience{60};
 // True as soon as the condition holds.
 bool eventually(const std::function<bool()>& condition, std::chrono::milliseconds longest = patience);
 
+// The broker from the environment with queues of this test's own; nullopt: there is none.
+[[nodiscard]] std::optional<RabbitConfig> config_of_test();
+
 // An intent that is told from others by its number, in lane `lane`.
 [[nodiscard]] model::OrderIntent intent_of(std::uint32_t number, model::LaneIndex lane = 0);
 [[nodiscard]] std::uint32_t number_of(const model::OrderIntent& intent);

@@ -1,5 +1,6 @@
 // The two ends of the simulated broker: what a publisher and a worker hold in their hands, and delivery between them.
 #include <algorithm>
+#include <set>
 
 #include "base/assert.hpp"
 #include "simulation/devices/broker/sim_broker.hpp"
@@ -161,6 +162,7 @@ class SimSource final : public queue::IntentSource {
 
   SimBroker& broker_;
   SimBroker::ClientPtr client_;
+  std::set<std::uint64_t> used_up_;  // tags whose acknowledgement may be on its way still
 };
 
 void SimSource::wait(Time longest) {
@@ -201,13 +203,17 @@ base::Result<std::vector<queue::Delivery>> SimSource::receive(std::size_t intent
 
 base::Status SimSource::acknowledge(std::uint64_t tag) {
   if (!client_->lives()) return lost();
-  if (!client_->connected || !broker_.partition_of(client_, tag)) return lost();
+  if (!client_->connected) return lost();
+  if (used_up_.contains(tag) || !broker_.partition_of(client_, tag)) {
+    return base::fail(Errc::stale, "acknowledging a delivery", "its tag is used up");
+  }
   broker_.kernel_.passing("broker.acked");
   if (!client_->lives()) return lost();
   if (broker_.random_.chance(broker_.faults_.lose_connection)) {
     broker_.lose_connection(client_);
     return lost();
   }
+  used_up_.insert(tag);
   broker_.kernel_.after(broker_.net(), [&broker = broker_, alive = broker_.alive_, client = client_, tag] {
     if (*alive) (void)broker.remove(client, tag);
   });
@@ -218,7 +224,7 @@ base::Status SimSource::retry_later(std::uint64_t tag, std::vector<model::OrderI
                                     std::chrono::milliseconds delay) {
   if (!client_->lives() || !client_->connected) return lost();
   const auto partition = broker_.partition_of(client_, tag);
-  if (!partition) return lost();
+  if (intents.empty() || used_up_.contains(tag) || !partition) return acknowledge(tag);
   if (publish_later(*partition, std::move(intents), delay)) return acknowledge(tag);
   broker_.requeue_tag(client_, tag);
   return base::fail(Errc::timeout, "putting intents off", "not confirmed");
