@@ -47,6 +47,7 @@ struct LaneAuthorityRow {
 
 // What a node copies each second: all it needs to call admit, and to refuse early.
 struct ItemAuthority {
+  model::Sku sku;    // which item
   model::Sale sale;  // terms of every item; the ticket key
   std::int64_t pool = 0;
   std::vector<LaneAuthorityRow> lanes;  // ascending; empty before preload
@@ -98,6 +99,9 @@ class LaneAuthority {
 
   // One consistent reading.
   virtual base::Result<ItemAuthority> item_authority(const model::ItemKey& item) = 0;
+  // All items of a sale in the sale's order, as one consistent reading and about as dear as one item's: for who looks
+  // at each of them again and again. Errc::not_found: there is no such sale.
+  virtual base::Result<std::vector<ItemAuthority>> sale_authority(const model::SaleId& sale) = 0;
   // Sets what the item's lanes shall be: LaneState::lane or store (mode switch), which the leader does by rebuilds, or
   // closed, until a person wants them otherwise (P1). Repeating changes nothing and is not audited again.
   virtual base::Status want_state(const model::ItemKey& item, LaneState wanted, const AuditEntry& audit) = 0;

@@ -11,22 +11,6 @@ namespace {
 
 using base::Errc;
 
-base::Status read_lanes(Work& work, std::int64_t item_id, std::vector<LaneAuthorityRow>& into) {
-  static const std::string sql =
-      fmt::format("SELECT {} FROM lane_stock WHERE item_id = ? ORDER BY lane", authority_columns);
-  bool corrupt = false;
-  const auto read = work.query(
-      [&](const Row& row) {
-        auto lane = authority_row_from(row);
-        corrupt = corrupt || !lane;
-        if (lane) into.push_back(std::move(*lane));
-      },
-      sql, item_id);
-  if (!read) return read;
-  if (corrupt) return corrupt_row(work.doing(), "a stock row");
-  return {};
-}
-
 base::Status audit_report(Work& work, const model::ItemKey& item, const LaneRow& lane, std::string_view why) {
   const auto now = server_now(work);
   if (!now) return std::unexpected(now.error());
@@ -40,32 +24,6 @@ base::Status audit_report(Work& work, const model::ItemKey& item, const LaneRow&
 }
 
 }  // namespace
-
-base::Result<ItemAuthority> MysqlStoreImpl::item_authority(const model::ItemKey& item) {
-  const std::string doing = "reading the authority on " + item.text();
-  return reads_.transaction(doing, [&](Work& work) -> base::Result<ItemAuthority> {
-    ItemAuthority authority;
-    std::int64_t item_id = 0;
-    std::optional<LaneState> wanted;
-    const auto found = work.first(
-        [&](const Row& row) {
-          item_id = row.integer(0);
-          authority.pool = row.integer(1);
-          wanted = lane_state_from(row.integer(2));
-        },
-        "SELECT item_id, pool, wanted FROM sale_item WHERE sale = ? AND sku = ?", item.sale.view(), item.sku.view());
-    if (!found) return std::unexpected(found.error());
-    if (!*found) return work.fail(Errc::not_found, "there is no such item");
-    if (!wanted || !are_units({authority.pool})) return corrupt_row(doing, "item " + item.text());
-    authority.wanted = *wanted;
-    auto sale = read_sale(work, item.sale);
-    if (!sale) return std::unexpected(sale.error());
-    if (!*sale) return corrupt_row(doing, "an item without its sale");
-    authority.sale = std::move(**sale);
-    if (auto read = read_lanes(work, item_id, authority.lanes); !read) return std::unexpected(read.error());
-    return authority;
-  });
-}
 
 base::Status MysqlStoreImpl::want_state(const model::ItemKey& item, LaneState wanted, const AuditEntry& audit) {
   const std::string doing = "choosing who admits for " + item.text();

@@ -6,22 +6,24 @@ namespace seckill::store::mysql {
 
 using base::Errc;
 
-std::optional<LaneAuthorityRow> authority_row_from(const Row& row) {
-  const auto lane = lane_from(row.integer(0));
-  const auto generation = generation_from(row.integer(1));
-  const auto state = lane_state_from(row.integer(5));
-  const auto drained = generation_from(row.integer(8));
-  const bool are_counts = are_units({row.integer(2), row.integer(3), row.integer(4)}) && row.integer(9) >= 0;
+std::optional<LaneAuthorityRow> authority_row_from(const Row& row, std::size_t first) {
+  const auto lane = lane_from(row.integer(first));
+  const auto generation = generation_from(row.integer(first + 1));
+  const auto state = lane_state_from(row.integer(first + 5));
+  const auto drained = generation_from(row.integer(first + 8));
+  const bool are_counts = are_units({row.integer(first + 2), row.integer(first + 3), row.integer(first + 4)}) &&
+                          row.integer(first + 9) >= 0;
   if (!lane || !generation || !state || !drained || !are_counts) return std::nullopt;
-  return LaneAuthorityRow{
-      .row = {.lane = *lane,
-              .generation = *generation,
-              .stock = {.available = row.integer(2), .held = row.integer(3), .sold = row.integer(4)}},
-      .state = *state,
-      .run_id = std::string{row.text(6)},
-      .replication_id = std::string{row.text(7)},
-      .drained_generation = *drained,
-      .strays = static_cast<std::uint64_t>(row.integer(9))};
+  return LaneAuthorityRow{.row = {.lane = *lane,
+                                  .generation = *generation,
+                                  .stock = {.available = row.integer(first + 2),
+                                            .held = row.integer(first + 3),
+                                            .sold = row.integer(first + 4)}},
+                          .state = *state,
+                          .run_id = std::string{row.text(first + 6)},
+                          .replication_id = std::string{row.text(first + 7)},
+                          .drained_generation = *drained,
+                          .strays = static_cast<std::uint64_t>(row.integer(first + 9))};
 }
 
 base::Result<FencedLane> lock_lane(Work& work, const model::ItemKey& item, model::LaneIndex lane) {

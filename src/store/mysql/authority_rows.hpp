@@ -18,8 +18,8 @@ struct FencedLane {
 
 inline constexpr std::string_view authority_columns =
     "lane, generation, available, held, sold, state, run_id, replication_id, drained_generation, strays";
-// A row of authority_columns. nullopt: a stored value cannot be what was written.
-[[nodiscard]] std::optional<LaneAuthorityRow> authority_row_from(const Row& row);
+// authority_columns, which begin at `first`. nullopt: a stored value cannot be what was written.
+[[nodiscard]] std::optional<LaneAuthorityRow> authority_row_from(const Row& row, std::size_t first = 0);
 
 // Locks the lane's stock row until the transaction ends. Errc::not_found: there is no such item, or lane.
 [[nodiscard]] base::Result<FencedLane> lock_lane(Work& work, const model::ItemKey& item, model::LaneIndex lane);

@@ -27,11 +27,12 @@ struct MysqlConfig {
   std::string user;
   std::string password;
   std::string database;
-  // Connections for landing and ends, for reads, for operating (sales, leases, authority). A caller waits for one at
-  // most `pool_wait`, then Errc::limit.
+  // Connections for landing and ends, for reads, for operating (sales, leases, authority), for reading lanes that are
+  // rebuilt. Opened when they are needed. A caller waits for one at most `pool_wait`, then Errc::limit.
   std::size_t write_connections = 4;
   std::size_t read_connections = 2;
   std::size_t operating_connections = 2;
+  std::size_t rebuild_connections = 4;  // as many as lanes are rebuilt at once
   std::chrono::milliseconds pool_wait{2'000};
   std::chrono::milliseconds connect_longest{2'000};
   std::chrono::milliseconds call_longest{10'000};  // socket reads and writes; passed: the connection is closed

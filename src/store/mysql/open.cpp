@@ -70,7 +70,8 @@ MysqlStoreImpl::MysqlStoreImpl(const MysqlConfig& config)
     : config_{config},
       writes_{config_, Pool::Kind::writes, config.write_connections, counters_},
       reads_{config_, Pool::Kind::snapshots, config.read_connections, counters_},
-      operating_{config_, Pool::Kind::writes, config.operating_connections, counters_} {}
+      operating_{config_, Pool::Kind::writes, config.operating_connections, counters_},
+      rebuilds_{config_, Pool::Kind::writes, config.rebuild_connections, counters_} {}
 
 MysqlCounters MysqlStoreImpl::counters() const noexcept {
   return {.transactions = counters_.transactions.load(std::memory_order_relaxed),

@@ -47,7 +47,7 @@ base::Status read_tickets(Work& work, const FencedLane& locked, std::vector<Tick
 base::Result<RebuiltLane> MysqlStoreImpl::rebuild_lane(const model::ItemKey& item, model::LaneIndex index,
                                                        std::uint64_t token) {
   const std::string doing = fmt::format("rebuilding lane {} of {}", index, item.text());
-  return operating_.transaction(doing, [&](Work& work) -> base::Result<RebuiltLane> {
+  return rebuilds_.transaction(doing, [&](Work& work) -> base::Result<RebuiltLane> {
     const auto locked = lock_lane(work, item, index);
     if (!locked) return std::unexpected(locked.error());
     if (auto leads = check_token(work, token); !leads) return std::unexpected(leads.error());

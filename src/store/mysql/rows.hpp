@@ -33,8 +33,6 @@ struct ItemRow {
 [[nodiscard]] base::Result<ItemRow> find_item(Work& work, const model::ItemKey& item);
 // With the item's row locked; see the lock order in pool.hpp.
 [[nodiscard]] base::Result<ItemRow> lock_item(Work& work, const model::ItemKey& item);
-// The sale with its items; nullopt: there is none. Requires: one snapshot, or a lock.
-[[nodiscard]] base::Result<std::optional<model::Sale>> read_sale(Work& work, const model::SaleId& sale);
 // Pool and lanes. Errc::not_found. Requires: one snapshot when the numbers must belong together.
 [[nodiscard]] base::Result<ItemStock> read_stock(Work& work, const model::ItemKey& item);
 

@@ -1,6 +1,7 @@
 // Sales and their items: create, read, edit, state.
 #include <fmt/format.h>
 
+#include "store/mysql/sales_rows.hpp"
 #include "store/mysql/store_impl.hpp"
 
 namespace seckill::store::mysql {
@@ -8,82 +9,38 @@ namespace {
 
 using base::Errc;
 
-constexpr std::string_view sale_columns =
-    "id, title, kind, currency, starts_at, ends_at, state, version, ticket_key, created_at";
-
 std::string joined(const std::vector<std::string>& names) { return fmt::format("{}", fmt::join(names, "\n")); }
 
-std::vector<std::string> split(std::string_view lines) {
-  std::vector<std::string> names;
-  while (!lines.empty()) {
-    const std::size_t end = std::min(lines.find('\n'), lines.size());
-    names.emplace_back(lines.substr(0, end));
-    lines.remove_prefix(std::min(end + 1, lines.size()));
-  }
-  return names;
-}
-
-std::optional<model::Sale> sale_from(const Row& row) {
-  const auto id = model::SaleId::parse(row.text(0));
-  const auto kind = model::sale_kind_from(row.integer(2));
-  const auto currency = model::Currency::parse(row.text(3));
-  const auto state = model::sale_state_from(row.integer(6));
-  const std::string_view key = row.text(8);
-  model::Sale sale;
-  if (!id || !kind || !currency || !state || key.size() != sale.ticket_key.size()) return std::nullopt;
-  sale.id = *id;
-  sale.title = row.text(1);
-  sale.kind = *kind;
-  sale.currency = *currency;
-  sale.starts_at = row.integer(4);
-  sale.ends_at = row.integer(5);
-  sale.state = *state;
-  sale.version = row.integer(7);
-  std::ranges::copy(key, sale.ticket_key.begin());
-  sale.created_at = row.integer(9);
-  return sale;
-}
-
-// What the schema's CHECKs say of an item's numbers, and what fits the types they are read into.
-bool are_terms(const Row& row) noexcept {
-  const auto within = [&](std::size_t column, std::int64_t low, std::int64_t high) {
-    return row.integer(column) >= low && row.integer(column) <= high;
-  };
-  return are_units({row.integer(4), row.integer(5)}) && within(2, 0, INT64_MAX) && within(3, 0, INT64_MAX) &&
-         within(6, 1, base::limits::limit_max) && within(7, 1, UINT32_MAX) && within(8, 1, INT64_MAX) &&
-         within(9, 0, base::limits::lanes_max);
-}
-
-std::optional<model::SaleItem> sale_item_from(const Row& row) {
-  const auto sku = model::Sku::parse(row.text(0));
-  if (!sku || !are_terms(row)) return std::nullopt;
-  return model::SaleItem{.sku = *sku,
-                         .title = std::string{row.text(1)},
-                         .price_minor = row.integer(2),
-                         .list_price_minor = row.integer(3),
-                         .total = row.integer(4),
-                         .reserve = row.integer(5),
-                         .limit = row.integer(6),
-                         .tickets_max = static_cast<std::uint32_t>(row.integer(7)),
-                         .pay_window_ms = row.integer(8),
-                         .lanes = static_cast<std::uint32_t>(row.integer(9)),
-                         .order_fields = split(row.text(10))};
-}
-
-base::Status read_items(Work& work, model::Sale& sale) {
+// Sales with their items, each sale's rows one after another, in one statement.
+base::Status collect(Work& work, std::vector<model::Sale>& sales, std::string_view sql, const auto&... args) {
   bool sound = true;
   const auto read = work.query(
       [&](const Row& row) {
+        if (sales.empty() || sales.back().id.view() != row.text(0)) {
+          auto sale = sale_from(row);
+          sound = sound && sale;
+          if (!sale) return;
+          sales.push_back(std::move(*sale));
+        }
+        if (row.is_null(item_columns_at)) return;  // a sale without items
         auto item = sale_item_from(row);
-        sound = sound && item.has_value();
-        if (item) sale.items.push_back(std::move(*item));
+        sound = sound && item;
+        if (item) sales.back().items.push_back(std::move(*item));
       },
-      "SELECT sku, title, price_minor, list_price_minor, total, reserve, limit_units, tickets_max, pay_window_ms, "
-      "lanes, order_fields FROM sale_item WHERE sale = ? ORDER BY item_id",
-      sale.id.view());
+      sql, args...);
   if (!read) return read;
-  if (!sound) return corrupt_row(work.doing(), "an item of sale " + sale.id.str());
+  if (!sound) return corrupt_row(work.doing(), "a sale or its item");
   return {};
+}
+
+base::Result<std::optional<model::Sale>> read_sale(Work& work, const model::SaleId& id) {
+  static const std::string sql =
+      fmt::format("SELECT {}, {} FROM sale s LEFT JOIN sale_item i ON i.sale = s.id WHERE s.id = ? ORDER BY i.item_id",
+                  sale_columns, sale_item_columns);
+  std::vector<model::Sale> found;
+  if (auto read = collect(work, found, sql, id.view()); !read) return std::unexpected(read.error());
+  if (found.empty()) return std::optional<model::Sale>{};
+  return std::optional{std::move(found.front())};
 }
 
 base::Result<bool> sale_exists(Work& work, const model::SaleId& sale) {
@@ -126,17 +83,6 @@ base::Status write_audit(Work& work, const AuditEntry& audit) {
   return {};
 }
 
-base::Result<std::optional<model::Sale>> read_sale(Work& work, const model::SaleId& id) {
-  static const std::string sql = fmt::format("SELECT {} FROM sale WHERE id = ?", sale_columns);
-  std::optional<model::Sale> sale;
-  const auto found = work.first([&](const Row& row) { sale = sale_from(row); }, sql, id.view());
-  if (!found) return std::unexpected(found.error());
-  if (!*found) return std::optional<model::Sale>{};
-  if (!sale) return corrupt_row(work.doing(), "a sale");
-  if (auto items = read_items(work, *sale); !items) return std::unexpected(items.error());
-  return sale;
-}
-
 base::Status MysqlStoreImpl::create_sale(const model::Sale& sale, const AuditEntry& audit) {
   const std::string doing = "creating sale " + sale.id.str();
   return operating_.transaction(doing, [&](Work& work) -> base::Status {
@@ -164,7 +110,7 @@ base::Status MysqlStoreImpl::create_sale(const model::Sale& sale, const AuditEnt
 
 base::Result<model::Sale> MysqlStoreImpl::find_sale(const model::SaleId& id) {
   const std::string doing = "reading sale " + id.str();
-  return reads_.transaction(doing, [&](Work& work) -> base::Result<model::Sale> {
+  return reads_.reading(doing, [&](Work& work) -> base::Result<model::Sale> {
     auto sale = read_sale(work, id);
     if (!sale) return std::unexpected(sale.error());
     if (!*sale) return work.fail(Errc::not_found, "there is no such sale");
@@ -173,21 +119,14 @@ base::Result<model::Sale> MysqlStoreImpl::find_sale(const model::SaleId& id) {
 }
 
 base::Result<std::vector<model::Sale>> MysqlStoreImpl::list_sales(std::int64_t limit) {
-  return reads_.transaction("listing sales", [&](Work& work) -> base::Result<std::vector<model::Sale>> {
-    static const std::string sql = fmt::format("SELECT {} FROM sale ORDER BY sale_id DESC LIMIT ?", sale_columns);
+  static const std::string sql = fmt::format(
+      "SELECT {}, {} FROM (SELECT * FROM sale ORDER BY sale_id DESC LIMIT ?) s LEFT JOIN sale_item i ON i.sale = s.id "
+      "ORDER BY s.sale_id DESC, i.item_id",
+      sale_columns, sale_item_columns);
+  return reads_.reading("listing sales", [&](Work& work) -> base::Result<std::vector<model::Sale>> {
     std::vector<model::Sale> sales;
-    bool sound = true;
-    const auto read = work.query(
-        [&](const Row& row) {
-          auto sale = sale_from(row);
-          sound = sound && sale.has_value();
-          if (sale) sales.push_back(std::move(*sale));
-        },
-        sql, std::max<std::int64_t>(limit, 0));
-    if (!read) return std::unexpected(read.error());
-    if (!sound) return corrupt_row(work.doing(), "a sale");
-    for (model::Sale& sale : sales) {
-      if (auto items = read_items(work, sale); !items) return std::unexpected(items.error());
+    if (auto read = collect(work, sales, sql, std::max<std::int64_t>(limit, 0)); !read) {
+      return std::unexpected(read.error());
     }
     return sales;
   });

@@ -52,6 +52,7 @@ class MysqlStoreImpl final : public MysqlStore {
 
   // --- LaneAuthority ---
   base::Result<ItemAuthority> item_authority(const model::ItemKey& item) override;
+  base::Result<std::vector<ItemAuthority>> sale_authority(const model::SaleId& sale) override;
   base::Status want_state(const model::ItemKey& item, LaneState wanted, const AuditEntry& audit) override;
   base::Result<std::optional<Lease>> acquire_lease(const std::string& name, const std::string& holder,
                                                    std::chrono::milliseconds ttl) override;
@@ -86,6 +87,7 @@ class MysqlStoreImpl final : public MysqlStore {
   Pool writes_;     // landing and ends
   Pool reads_;      // consistent readings; never writes
   Pool operating_;  // sales, stock changes, leases, authority, switches, outbox
+  Pool rebuilds_;   // whole lanes, which take their time: nobody's lease waits behind them
 };
 
 }  // namespace seckill::store::mysql

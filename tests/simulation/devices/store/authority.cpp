@@ -32,6 +32,11 @@ base::Status check_token(const Transaction& work, const Tables& tables, std::uin
   return work.fail(Errc::stale, fmt::format("token {} is not the leader's", token));
 }
 
+store::ItemAuthority authority_of(const Tables& tables, const SaleRow& sale, const ItemRow& item) {
+  return {
+      .sku = item.key.sku, .sale = tables.whole(sale), .pool = item.pool, .lanes = item.lanes, .wanted = item.wanted};
+}
+
 }  // namespace
 
 base::Result<store::ItemAuthority> SimDatabase::item_authority(const model::ItemKey& key) {
@@ -41,8 +46,18 @@ base::Result<store::ItemAuthority> SimDatabase::item_authority(const model::Item
   if (item == nullptr || sale == nullptr) {
     return base::fail(Errc::not_found, "reading the authority on " + key.text(), "there is no such item");
   }
-  return store::ItemAuthority{
-      .sale = tables_.whole(*sale), .pool = item->pool, .lanes = item->lanes, .wanted = item->wanted};
+  return authority_of(tables_, *sale, *item);
+}
+
+base::Result<std::vector<store::ItemAuthority>> SimDatabase::sale_authority(const model::SaleId& id) {
+  const std::scoped_lock lock{mutex_};
+  const SaleRow* sale = tables_.find(id);
+  if (sale == nullptr) {
+    return base::fail(Errc::not_found, "reading the authority on sale " + id.str(), "there is no such sale");
+  }
+  std::vector<store::ItemAuthority> items;
+  for (const std::size_t place : sale->items) items.push_back(authority_of(tables_, *sale, tables_.items[place]));
+  return items;
 }
 
 base::Status SimDatabase::want_state(const model::ItemKey& key, LaneState wanted, const store::AuditEntry& audit) {

@@ -63,6 +63,7 @@ class SimDatabase final : public store::Store, public store::LaneAuthority {
 
   // --- store::LaneAuthority ---
   base::Result<store::ItemAuthority> item_authority(const model::ItemKey& item) override;
+  base::Result<std::vector<store::ItemAuthority>> sale_authority(const model::SaleId& sale) override;
   base::Status want_state(const model::ItemKey& item, store::LaneState wanted, const store::AuditEntry& audit) override;
   base::Result<std::optional<store::Lease>> acquire_lease(const std::string& name, const std::string& holder,
                                                           std::chrono::milliseconds ttl) override;

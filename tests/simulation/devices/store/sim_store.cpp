@@ -283,6 +283,11 @@ Result<store::ItemAuthority> SimStore::item_authority(const model::ItemKey& item
   return call<Result<store::ItemAuthority>>({.doing = "reading the authority on " + item.text()},
                                             [=](SimDatabase& database) { return database.item_authority(item); });
 }
+Result<std::vector<store::ItemAuthority>> SimStore::sale_authority(const model::SaleId& sale) {
+  return call<Result<std::vector<store::ItemAuthority>>>(
+      {.doing = "reading the authority on sale " + sale.str()},
+      [=](SimDatabase& database) { return database.sale_authority(sale); });
+}
 Status SimStore::want_state(const model::ItemKey& item, store::LaneState wanted, const store::AuditEntry& audit) {
   return call<Status>(
       {.doing = "choosing who admits for " + item.text(), .asked = "want.asked", .committed = "want.committed"},
