@@ -95,11 +95,13 @@ void Leader::look() {
   if (!items) return;
   add(counters_.looks);
   Wants wants;
+  Authorities authorities;
   // Begins with another item each time, so that lanes which cannot be rebuilt now do not keep all others waiting.
   const auto first = counters_.looks.load(std::memory_order_relaxed);
   for (std::size_t i = 0; i < items->size(); ++i) {
     if (stopping()) return;
-    look_at((*items)[(first + i) % items->size()], wants);
+    const auto& item = (*items)[(first + i) % items->size()];
+    if (const auto* authority = find_authority(item, authorities)) look_at(item, *authority, wants);
     if (wants.rebuild.size() >= config_.lanes_a_round) break;
   }
   for (const auto& task : wants.close) {
@@ -118,15 +120,25 @@ void Leader::look() {
   rebuild(wants.rebuild, *token);
 }
 
-void Leader::look_at(const model::ItemKey& item, Wants& wants) {
-  const auto authority = ports_.authority.item_authority(item);
-  if (!authority) return;  // unknown: the next look asks again
+// Nullptr: unknown, the next look asks again. A sale is read once a look, so that many items are no more questions than
+// one; rows that are older than the lane by what other items took are what a look has to bear anyway.
+const store::ItemAuthority* Leader::find_authority(const model::ItemKey& item, Authorities& read) {
+  auto known = read.find(item.sale);
+  if (known == read.end()) {
+    auto sale = ports_.authority.sale_authority(item.sale);
+    known = read.emplace(item.sale, sale ? *std::move(sale) : std::vector<store::ItemAuthority>{}).first;
+  }
+  const auto found = std::ranges::find(known->second, item.sku, &store::ItemAuthority::sku);
+  return found == known->second.end() ? nullptr : &*found;
+}
+
+void Leader::look_at(const model::ItemKey& item, const store::ItemAuthority& authority, Wants& wants) {
   std::vector<store::LaneAuthorityRow> to_read;
-  for (const auto& row : authority->lanes) {
-    switch (judge_row(row, authority->wanted)) {
+  for (const auto& row : authority.lanes) {
+    switch (judge_row(row, authority.wanted)) {
       case RowWants::nothing: break;
-      case RowWants::rebuild: wants.rebuild.push_back(task_of(item, row, authority->wanted)); break;
-      case RowWants::close: wants.close.push_back(task_of(item, row, authority->wanted)); break;
+      case RowWants::rebuild: wants.rebuild.push_back(task_of(item, row, authority.wanted)); break;
+      case RowWants::close: wants.close.push_back(task_of(item, row, authority.wanted)); break;
       case RowWants::look: to_read.push_back(row); break;
     }
   }

@@ -86,7 +86,10 @@ class Leader {
   };
   void run();
   [[nodiscard]] bool stopping() const;
-  void look_at(const model::ItemKey& item, Wants& wants);
+  // What a look has read in the store, each sale once; empty: could not be read.
+  using Authorities = std::map<model::SaleId, std::vector<store::ItemAuthority>>;
+  [[nodiscard]] const store::ItemAuthority* find_authority(const model::ItemKey& item, Authorities& read);
+  void look_at(const model::ItemKey& item, const store::ItemAuthority& authority, Wants& wants);
   void look_at_lanes(const model::ItemKey& item, const std::vector<store::LaneAuthorityRow>& rows, Wants& wants);
   void rebuild(std::span<const RebuildTask> tasks, LeaderToken token);
 

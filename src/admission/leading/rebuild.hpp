@@ -66,6 +66,7 @@ struct RebuildConfig {
   std::chrono::milliseconds drain_longest{5'000};     // both barriers of all partitions together
   std::chrono::milliseconds call_longest{2'000};      // one lane call
   std::size_t batch_max = 500;                        // tickets in one install call
+  std::size_t lanes_at_once = 4;                      // read and installed side by side, each by a thread
   int attempts = 3;                                   // of commit … store open in one round
 };
 
@@ -94,16 +95,16 @@ struct RebuildPorts {
   const base::Clock& clock;
 };
 
-// Owned by one thread; everything blocks.
+// Owned by one thread; everything blocks. A round starts others for its lanes and ends them.
 class Rebuild {
  public:
-  // True as long as this token leads and nobody wants to stop; asked between steps.
+  // True as long as this token leads and nobody wants to stop; asked between steps, by each thread of a round.
   using StillLeads = std::function<bool()>;
 
   Rebuild(RebuildPorts ports, RebuildConfig config);
 
-  // One round over these lanes; one outcome for each, in order. At most node_lease + marks and barrier times, and for
-  // each lane the time to install it.
+  // One round over these lanes; one outcome for each, in order. At most node_lease + marks and barrier times, and the
+  // time to install them, lanes_at_once side by side.
   [[nodiscard]] std::vector<LaneOutcome> run(std::span<const RebuildTask> tasks, LeaderToken token,
                                              const StillLeads& still_leads);
   // Closes a lane in the store and, as far as it can be reached, on its server; what is closed stays so.
@@ -124,11 +125,13 @@ class Rebuild {
     std::vector<model::OrderIntent> marks;  // of the closed lane; at most its units
     // Set: nothing of an older generation is on its way, if landings have met no more strays than this.
     std::optional<std::uint64_t> drained;
+    bool may_be_open = false;  // the store was asked to open it
   };
   using Round = std::vector<Lane>;
 
   void close_all(Round& round, LeaderToken token);
   [[nodiscard]] bool wait_node_lease(const Round& round, LeaderToken token, const StillLeads& still_leads);
+  static void give_up(Round& round);
   void find_servers(Round& round);
   void read_marks_of_all(Round& round, LeaderToken token, const StillLeads& still_leads);
   [[nodiscard]] base::Status read_marks(Lane& lane, LeaderToken token, std::chrono::nanoseconds until);
@@ -136,11 +139,11 @@ class Rebuild {
   // Those that came back in time.
   [[nodiscard]] std::set<queue::Partition> pass_barriers(std::set<queue::Partition> partitions,
                                                          std::chrono::nanoseconds longest);
-  [[nodiscard]] LaneOutcome rebuild(const Lane& lane, LeaderToken token, const StillLeads& still_leads);
-  [[nodiscard]] base::Result<LaneOutcome> attempt(const Lane& lane, LeaderToken token, const StillLeads& still_leads);
+  [[nodiscard]] LaneOutcome rebuild(Lane& lane, LeaderToken token, const StillLeads& still_leads);
+  [[nodiscard]] base::Result<LaneOutcome> attempt(Lane& lane, LeaderToken token, const StillLeads& still_leads);
   [[nodiscard]] base::Status fail_refused(TakenOver& taken);
   void publish(model::LaneIndex lane, const TakenOver& taken);
-  [[nodiscard]] base::Status install(const Lane& lane, const InstallPlan& plan, std::span<const InstallTicket> tickets,
+  [[nodiscard]] base::Status install(const Lane& lane, const InstallPlan& plan, std::span<InstallTicket> tickets,
                                      const StillLeads& still_leads);
   [[nodiscard]] base::Status finish_outgoing(const LaneKey& key);
   [[nodiscard]] base::Status open_in_store(const Lane& lane, model::Generation generation, LeaderToken token);

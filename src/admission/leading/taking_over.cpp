@@ -28,22 +28,28 @@ InstallTicket live_ticket(const model::OrderIntent& intent) {
 
 InstallTicket failed_ticket(const model::OrderIntent& intent) { return ticket_of(intent, model::OrderState::failed); }
 
-TakenOver take_over(const store::RebuiltLane& rebuilt, std::vector<model::OrderIntent> marks,
-                    const model::ItemTerms& terms) {
+TakenOver take_over(store::RebuiltLane rebuilt, std::vector<model::OrderIntent> marks, const model::ItemTerms& terms) {
   TakenOver taken{.stock = rebuilt.stock, .tickets = {}, .refused = {}};
+  // Marks without a row are few among many rows, and only their buyers are judged.
   std::map<model::BuyerId, BuyerFacts> buyers;
-  std::set<model::Ticket> known;
-  for (const store::TicketRow& row : rebuilt.tickets) {
-    known.insert(row.ticket);
-    BuyerFacts& buyer = buyers[row.buyer];
-    ++buyer.tickets;
-    if (!model::is_ended(row.state)) buyer.live_units += row.units;
-    taken.tickets.push_back({.row = row});
+  std::set<model::Ticket> without_row;
+  for (const model::OrderIntent& mark : marks) {
+    buyers.try_emplace(mark.buyer);
+    without_row.insert(mark.ticket);
+  }
+  taken.tickets.reserve(rebuilt.tickets.size() + marks.size());
+  for (store::TicketRow& row : rebuilt.tickets) {
+    without_row.erase(row.ticket);
+    if (const auto buyer = buyers.find(row.buyer); buyer != buyers.end()) {
+      ++buyer->second.tickets;
+      if (!model::is_ended(row.state)) buyer->second.live_units += row.units;
+    }
+    taken.tickets.push_back({.row = std::move(row)});
   }
   std::ranges::sort(marks, {}, [](const model::OrderIntent& one) { return std::tuple{one.admitted_at, one.ticket}; });
   for (const model::OrderIntent& mark : marks) {
-    if (!known.insert(mark.ticket).second) continue;
-    BuyerFacts& buyer = buyers[mark.buyer];
+    if (without_row.erase(mark.ticket) == 0) continue;
+    BuyerFacts& buyer = buyers.at(mark.buyer);
     if (may_adopt(taken.stock.available, terms, buyer, mark)) {
       ledger::hold(taken.stock, mark.units);
       buyer.live_units += mark.units;

@@ -17,7 +17,7 @@ struct TakenOver {
 };
 
 // `marks` in any order; those that have a row by now are what their row says. Earlier admitted ones first. Pure.
-[[nodiscard]] TakenOver take_over(const store::RebuiltLane& rebuilt, std::vector<model::OrderIntent> marks,
+[[nodiscard]] TakenOver take_over(store::RebuiltLane rebuilt, std::vector<model::OrderIntent> marks,
                                   const model::ItemTerms& terms);
 
 // A ticket that holds units in the lane and has no row; one that was refused and has its row.

@@ -46,7 +46,8 @@ LeadingWorld::Working::Working(LeadingWorld& world, Node& its_node)
       worker{*source, landing, its_node.threads(),
              [&world](std::uint64_t n) { return world.kernel.random().below(n); }} {}
 
-LeadingWorld::LeadingWorld(std::uint64_t seed, LeadingTerms terms) : kernel{seed} {
+LeadingWorld::LeadingWorld(std::uint64_t seed, LeadingTerms terms)
+    : kernel{seed}, lanes{kernel, {.shards = terms.shards, .faults = {}}} {
   model::SaleItem thing;
   thing.sku = item.sku;
   thing.title = "A phone";

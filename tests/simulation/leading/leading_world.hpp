@@ -27,6 +27,7 @@ struct LeadingTerms {
   std::int64_t limit = 4;
   std::uint32_t lanes = 2;
   std::int64_t price_minor = 1'000;
+  ShardIndex shards = 1;
 };
 
 class LeadingWorld {
@@ -113,7 +114,7 @@ class LeadingWorld {
   Tables tables;
   SimDatabase database{tables, database_node.clock()};
   StoreFaults store_faults;
-  SimLanes lanes{kernel, {.shards = 1, .faults = {}}};
+  SimLanes lanes;
   SimBroker broker{kernel, {.partitions = 1}};
   const model::ItemKey item{model::SaleId::trusted("s1"), model::Sku::trusted("phone")};
   std::vector<std::unique_ptr<Leading>> leading{2};

@@ -37,6 +37,20 @@ TEST(LostIntents, OnlyWhatIsMissingIsPublishedAgain) {
   EXPECT_EQ(world.broken(true), "");
 }
 
+// More than a page of marks holds and more than one look reads rows for.
+TEST(LostIntents, EveryMarkOfALargeLaneIsLookedAt) {
+  LeadingWorld world{1, {.total = 2'000, .limit = 1, .lanes = 1}};
+  world.open();
+  std::vector<model::OrderIntent> intents;
+  for (int i = 0; i < 1'200; ++i) intents.push_back(world.bought("buyer-" + std::to_string(i)));
+  world.broker.purge(0);
+  world.start_worker();
+  world.run(90s);
+  for (const auto& intent : intents) EXPECT_TRUE(world.order(intent)) << "P5 " << intent.buyer.str();
+  ASSERT_TRUE(world.run_until_drained());
+  EXPECT_EQ(world.broken(true), "");
+}
+
 // Nothing that the broker still has is published again, however long nobody takes it.
 TEST(LostIntents, AQueueThatNobodyEmptiesIsNotTakenForALostOne) {
   LeadingWorld world;
