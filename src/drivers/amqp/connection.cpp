@@ -15,6 +15,7 @@
 
 #include "base/assert.hpp"
 #include "drivers/amqp/assembly.hpp"
+#include "drivers/amqp/write_watch.hpp"
 
 namespace seckill::drivers::amqp {
 namespace {
@@ -75,6 +76,8 @@ std::string sentence_of(const amqp_rpc_reply_t& reply) {
 struct Connection::State {
   amqp_connection_state_t connection = amqp_new_connection();
   Assembly assembly;
+  std::unique_ptr<WriteWatch> watch;  // from the moment the socket is there
+  std::chrono::milliseconds rpc_longest{0};
   std::chrono::milliseconds idle_longest{1'000};
   bool alive = true;
 
@@ -83,8 +86,13 @@ struct Connection::State {
   State& operator=(const State&) = delete;
   // Only the socket is closed: a farewell would wait for a peer that may not answer.
   ~State() {
+    watch.reset();  // before its socket is closed, and the number another's
     if (connection != nullptr) amqp_destroy_connection(connection);
   }
+
+  // One for each call that may write.
+  [[nodiscard]] WriteWatch::Writing writing() { return {*watch, std::chrono::milliseconds{0}}; }
+  [[nodiscard]] WriteWatch::Writing asking() { return {*watch, rpc_longest}; }
 
   std::unexpected<base::Error> lost(Errc code, std::string_view doing, std::string cause) {
     alive = false;
@@ -133,6 +141,8 @@ base::Result<Connection> Connection::open(const ConnectionSettings& settings) {
   }
   const auto write_ms = static_cast<unsigned>(settings.write_longest.count());
   (void)setsockopt(amqp_get_sockfd(state->connection), IPPROTO_TCP, TCP_USER_TIMEOUT, &write_ms, sizeof write_ms);
+  state->watch = std::make_unique<WriteWatch>(amqp_get_sockfd(state->connection), settings.write_longest);
+  state->rpc_longest = settings.rpc_longest;
   (void)amqp_set_handshake_timeout(state->connection, &connect);
   const timeval rpc = timeval_of(settings.rpc_longest);
   (void)amqp_set_rpc_timeout(state->connection, &rpc);
@@ -147,6 +157,7 @@ base::Result<Connection> Connection::open(const ConnectionSettings& settings) {
   about[1].value.kind = AMQP_FIELD_KIND_UTF8;
   about[1].value.value.bytes = bytes_of(settings.name);
   const amqp_table_t properties{.num_entries = static_cast<int>(about.size()), .entries = about.data()};
+  const auto asking = state->asking();
   const amqp_rpc_reply_t login =
       amqp_login_with_properties(state->connection, settings.virtual_host.c_str(), channels_max, frame_bytes_max,
                                  static_cast<int>(settings.heartbeat.count()), &properties, AMQP_SASL_METHOD_PLAIN,
@@ -163,11 +174,13 @@ base::Result<Connection> Connection::open(const ConnectionSettings& settings) {
 
 base::Status Connection::open_channel(ChannelNumber channel) {
   state_->assembly.forget(channel);
+  const auto asking = state_->asking();
   (void)amqp_channel_open(state_->connection, channel);
   return state_->answered(channel, "opening a channel");
 }
 
 base::Status Connection::close_channel(ChannelNumber channel) {
+  const auto asking = state_->asking();
   const amqp_rpc_reply_t reply = amqp_channel_close(state_->connection, channel, AMQP_REPLY_SUCCESS);
   state_->assembly.forget(channel);
   if (reply.reply_type == AMQP_RESPONSE_NORMAL) return {};
@@ -175,11 +188,13 @@ base::Status Connection::close_channel(ChannelNumber channel) {
 }
 
 base::Status Connection::confirm_select(ChannelNumber channel) {
+  const auto asking = state_->asking();
   (void)amqp_confirm_select(state_->connection, channel);
   return state_->answered(channel, "asking for confirms");
 }
 
 base::Status Connection::prefetch(ChannelNumber channel, std::uint16_t messages) {
+  const auto asking = state_->asking();
   (void)amqp_basic_qos(state_->connection, channel, 0, messages, 0);
   return state_->answered(channel, "setting the prefetch");
 }
@@ -189,6 +204,7 @@ base::Result<QueueState> Connection::declare(ChannelNumber channel, const QueueD
   entries.reserve(queue.arguments.size());
   for (const auto& one : queue.arguments) entries.push_back(entry_of(one));
   const amqp_table_t arguments{.num_entries = static_cast<int>(entries.size()), .entries = entries.data()};
+  const auto asking = state_->asking();
   const auto* ok = amqp_queue_declare(state_->connection, channel, bytes_of(queue.name), 0, queue.durable ? 1 : 0,
                                       queue.exclusive ? 1 : 0, queue.auto_delete ? 1 : 0, arguments);
   if (auto status = state_->answered(channel, "declaring queue " + queue.name); !status) {
@@ -198,6 +214,7 @@ base::Result<QueueState> Connection::declare(ChannelNumber channel, const QueueD
 }
 
 base::Result<QueueState> Connection::look_at(ChannelNumber channel, std::string_view queue) {
+  const auto asking = state_->asking();
   const auto* ok =
       amqp_queue_declare(state_->connection, channel, bytes_of(queue), 1, 0, 0, 0, amqp_table_t{0, nullptr});
   if (auto status = state_->answered(channel, "looking at queue " + std::string{queue}); !status) {
@@ -207,16 +224,19 @@ base::Result<QueueState> Connection::look_at(ChannelNumber channel, std::string_
 }
 
 base::Status Connection::purge(ChannelNumber channel, std::string_view queue) {
+  const auto asking = state_->asking();
   (void)amqp_queue_purge(state_->connection, channel, bytes_of(queue));
   return state_->answered(channel, "purging queue " + std::string{queue});
 }
 
 base::Status Connection::remove(ChannelNumber channel, std::string_view queue) {
+  const auto asking = state_->asking();
   (void)amqp_queue_delete(state_->connection, channel, bytes_of(queue), 0, 0);
   return state_->answered(channel, "removing queue " + std::string{queue});
 }
 
 base::Status Connection::consume(ChannelNumber channel, std::string_view queue, bool no_ack, bool exclusive) {
+  const auto asking = state_->asking();
   (void)amqp_basic_consume(state_->connection, channel, bytes_of(queue), amqp_empty_bytes, 0, no_ack ? 1 : 0,
                            exclusive ? 1 : 0, amqp_table_t{0, nullptr});
   return state_->answered(channel, "consuming queue " + std::string{queue});
@@ -237,16 +257,19 @@ base::Status Connection::publish(ChannelNumber channel, const Publication& messa
   add(AMQP_BASIC_TYPE_FLAG, properties.type, from.type);
   properties._flags |= AMQP_BASIC_DELIVERY_MODE_FLAG;
   properties.delivery_mode = from.persistent ? AMQP_DELIVERY_PERSISTENT : AMQP_DELIVERY_NONPERSISTENT;
+  const auto writing = state_->writing();
   return state_->sent(amqp_basic_publish(state_->connection, channel, amqp_empty_bytes, bytes_of(message.routing_key),
                                          message.mandatory ? 1 : 0, 0, &properties, bytes_of(message.body)),
                       "publishing");
 }
 
 base::Status Connection::acknowledge(ChannelNumber channel, std::uint64_t tag) {
+  const auto writing = state_->writing();
   return state_->sent(amqp_basic_ack(state_->connection, channel, tag, 0), "acknowledging a message");
 }
 
 base::Status Connection::requeue(ChannelNumber channel, std::uint64_t tag) {
+  const auto writing = state_->writing();
   return state_->sent(amqp_basic_nack(state_->connection, channel, tag, 0, 1), "giving a message back");
 }
 
@@ -257,12 +280,17 @@ base::Result<std::optional<Event>> Connection::next(std::chrono::milliseconds lo
   for (;;) {
     amqp_frame_t frame{};
     const timeval at_once{};
-    const int status = amqp_simple_wait_frame_noblock(state_->connection, &frame, &at_once);
+    int status = AMQP_STATUS_OK;
+    {
+      const auto writing = state_->writing();  // heartbeats
+      status = amqp_simple_wait_frame_noblock(state_->connection, &frame, &at_once);
+    }
     if (status == AMQP_STATUS_OK) {
       std::optional<Event> event;
       if (frame.frame_type == AMQP_FRAME_METHOD && frame.payload.method.id == AMQP_CHANNEL_CLOSE_METHOD) {
         const auto* close = static_cast<const amqp_channel_close_t*>(frame.payload.method.decoded);
         event = ChannelClosed{.channel = frame.channel, .reason = text_of(close->reply_text)};
+        const auto writing = state_->writing();
         if (!state_->accept_close(frame.channel)) return state_->lost(Errc::unavailable, doing, "closed");
       } else if (frame.frame_type == AMQP_FRAME_METHOD && frame.payload.method.id == AMQP_CONNECTION_CLOSE_METHOD) {
         const auto* close = static_cast<const amqp_connection_close_t*>(frame.payload.method.decoded);

@@ -31,8 +31,8 @@ struct ConnectionSettings {
   std::string name;  // shown in the broker's management
   std::chrono::milliseconds connect_longest{2'000};
   std::chrono::milliseconds rpc_longest{5'000};
-  // A write that the peer does not take for so long ends the connection (TCP_USER_TIMEOUT): a broker in an alarm stops
-  // reading, and a write into its full buffers would otherwise wait for ever.
+  // A write that the peer does not take for so long, and a quarter more, ends the connection: a broker in an alarm, or
+  // paused, stops reading, and a write into its full buffers would otherwise wait for ever (write_watch.hpp).
   std::chrono::milliseconds write_longest{5'000};
   std::chrono::seconds heartbeat{5};
 };
