@@ -1,10 +1,7 @@
 // Notices and answers of payment providers. The first byte says how the rest is meant; for most of them the harness
 // signs the rest as the provider would, so that what lies behind the signature is reached. Nothing unsigned is
 // believed, and what is believed has ids and amounts within their bounds, the amounts those of the text (P7).
-#include <openssl/bio.h>
 #include <openssl/evp.h>
-#include <openssl/pem.h>
-#include <openssl/rsa.h>
 
 #include <boost/json.hpp>
 #include <memory>
@@ -32,33 +29,23 @@ constexpr std::string_view order = "0123456789ABCDEFGHJKMNPQRS";
 constexpr std::string_view api_v3_key = "0123456789abcdefghijklmnopqrstuv";
 constexpr std::string_view webhook_secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
 
-struct KeyTexts {
-  std::string mine;
-  std::string open;
+// Keys that stay the same, so that a crash can be repeated and no input pays for making one.
+constexpr const char* key_lines[] = {
+#include "unit/payments/vectors/keys.inc"
 };
 
-KeyTexts new_key() {
-  EVP_PKEY* key = EVP_RSA_gen(2048);
-  require(key != nullptr, "a key can be made");
-  BIO* bio = BIO_new(BIO_s_mem());
-  PEM_write_bio_PrivateKey(bio, key, nullptr, nullptr, 0, nullptr, nullptr);
-  char* data = nullptr;
-  KeyTexts texts;
-  texts.mine.assign((BIO_get_mem_data(bio, &data), data), static_cast<std::size_t>(BIO_pending(bio)));
-  (void)BIO_reset(bio);
-  PEM_write_bio_PUBKEY(bio, key);
-  texts.open.assign((BIO_get_mem_data(bio, &data), data), static_cast<std::size_t>(BIO_pending(bio)));
-  BIO_free(bio);
-  EVP_PKEY_free(key);
-  return texts;
+std::string key_text(std::string_view name) {
+  for (const char* line : key_lines) {
+    const auto value = base::parse_json(line);
+    if (base::text_of(value->get_object(), "key") == name) return base::text_of(value->get_object(), "value");
+  }
+  return {};
 }
 
 // The three adapters, with the provider's private key beside them.
 struct World {
   Secret secret = *generic::parse_secret(Secret{std::string{webhook_secret}});
-  KeyTexts provider = new_key();
-  RsaPrivateKey key = *RsaPrivateKey::parse(Secret{provider.mine});
-  KeyTexts shop = new_key();
+  RsaPrivateKey key = *RsaPrivateKey::parse(Secret{key_text("shop_private")});  // here the provider's
   std::unique_ptr<Provider> generic_provider;
   std::unique_ptr<Provider> wechat_provider;
   std::unique_ptr<Provider> alipay_provider;
@@ -68,15 +55,15 @@ struct World {
     wechat::Config wechat;
     wechat.merchant_id = "m";
     wechat.certificate_serial = "S";
-    wechat.private_key = Secret{shop.mine};
+    wechat.private_key = Secret{key_text("second_private")};
     wechat.api_v3_key = Secret{std::string{api_v3_key}};
-    wechat.platform_keys = {{"K", provider.open}};
+    wechat.platform_keys = {{"K", key_text("shop_public")}};
     wechat_provider = *wechat::WechatProvider::make(std::move(wechat));
     alipay::Config alipay;
     alipay.app_id = "a";
     alipay.seller_id = "m";
-    alipay.private_key = Secret{shop.mine};
-    alipay.alipay_keys = {provider.open};
+    alipay.private_key = Secret{key_text("second_private")};
+    alipay.alipay_keys = {key_text("shop_public")};
     alipay_provider = *alipay::AlipayProvider::make(std::move(alipay));
   }
 };

@@ -55,7 +55,9 @@ def main() -> None:
             "wechat_public": public_pem(world["wechat"]), "wechat_certificate": certificate_pem(world["wechat_certified"]),
             "certificate_serial": world["certificate_serial"], "alipay_public": public_pem(world["alipay"]),
             "alipay_next_bare": "".join(public_pem(world["alipay_next"]).splitlines()[1:-1]),
-            "small_public": public_pem(rsa.generate_private_key(65537, 1024)), "now": NOW * 1000}
+            "small_public": public_pem(rsa.generate_private_key(65537, 1024)),
+            # Of no vector: for harnesses that sign by themselves.
+            "second_private": private_pem(rsa.generate_private_key(65537, 2048))}
     write("keys", [{"key": name, "value": value} for name, value in keys.items()])
     write("notices", notices.all_of(world))
     write("answers", answers.all_of(world))
