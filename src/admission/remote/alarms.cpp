@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/assert.hpp"
+
 namespace seckill::admission::remote {
 
 Alarms::Alarms(base::Threads& threads, std::size_t alarms_max)
@@ -23,37 +25,54 @@ void Alarms::stop() {
   thread_ = nullptr;
 }
 
-bool Alarms::try_set(std::chrono::nanoseconds when, std::move_only_function<void()> ring) {
-  bool earliest = false;
+bool Alarms::try_add(std::chrono::nanoseconds after, Look look) {
+  bool first = false;
   {
     const std::scoped_lock lock{mutex_};
-    if (stopping_ || heap_.size() >= alarms_max_) return false;
-    earliest = heap_.empty() || when < heap_.front().when;
-    heap_.push_back({when, ++serials_, std::move(ring)});
-    std::ranges::push_heap(heap_, later);
+    if (stopping_ || set_ >= alarms_max_) return false;
+    // Read under the lock: a line stays ascending whoever sets.
+    line_of(after).alarms.push_back({.when = threads_.now() + after, .look = std::move(look)});
+    first = set_++ == 0;
   }
-  if (earliest) changed_->notify_all();
+  if (first) changed_->notify_all();
   return true;
 }
 
+Alarms::Line& Alarms::line_of(std::chrono::nanoseconds length) {
+  const auto found = std::ranges::find(lines_, length, &Line::length);
+  if (found != lines_.end()) return *found;
+  SECKILL_ASSERT(lines_.size() < lengths_max, "P9: lengths of deadlines come from the configuration");
+  return lines_.emplace_back(Line{.length = length, .alarms = {}});
+}
+
+void Alarms::take(std::chrono::nanoseconds now, std::vector<Alarm>& taken) {
+  for (Line& line : lines_) {
+    while (!line.alarms.empty()) {
+      Alarm& front = line.alarms.front();
+      front.due = stopping_ || front.when <= now;
+      if (!front.due && !front.look(false)) break;
+      taken.push_back(std::move(front));
+      line.alarms.pop_front();
+      --set_;
+    }
+  }
+}
+
 void Alarms::run() {
+  std::vector<Alarm> taken;
   std::unique_lock lock{mutex_};
-  while (!stopping_ || !heap_.empty()) {
-    if (heap_.empty()) {
+  while (!stopping_ || set_ > 0) {
+    if (set_ == 0) {
       changed_->wait(lock);
       continue;
     }
-    const std::chrono::nanoseconds left = heap_.front().when - threads_.now();
-    if (!stopping_ && left > std::chrono::nanoseconds{0}) {
-      changed_->wait_for(lock, left);
-      continue;
-    }
-    std::ranges::pop_heap(heap_, later);
-    Alarm due = std::move(heap_.back());
-    heap_.pop_back();
+    if (!stopping_) changed_->wait_for(lock, tick);
+    take(threads_.now(), taken);
     lock.unlock();
-    due.ring();
-    due.ring = nullptr;  // what it holds is let go outside the lock
+    for (Alarm& alarm : taken) {
+      if (alarm.due) (void)alarm.look(true);
+    }
+    taken.clear();  // what they hold is let go outside the lock
     lock.lock();
   }
 }

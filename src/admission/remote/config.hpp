@@ -49,15 +49,18 @@ struct Config {
   ms lane_call_deadline{1'000};          // of the calls that threads wait for
   std::size_t asks_in_call_max = 64;     // one script call
   std::size_t asks_waiting_max = 1'024;  // behind the call under way, a lane; past it busy
+  std::size_t round_lanes_max = 16;      // asked at one time on one server (server_turns.hpp)
   std::size_t calls_max = 65'536;        // under way in this node; past it busy
   std::uint32_t tries_max = 3;           // how often one request asks its lane after steals
 
   // --- relay ---
   std::uint32_t partitions = 16;                 // partition = lane mod partitions; the same on every node
   std::size_t message_intents_max = 100;         // port: 1–100
-  std::size_t messages_in_flight_max = 4;        // a partition; what waits meanwhile goes in one message
+  std::size_t messages_in_flight_max = 2;        // a partition; what waits meanwhile goes in one message
   std::size_t intents_unconfirmed_max = 16'384;  // places of the whole node; past it busy before anything is taken
   std::size_t landing_waiting_max = 4'096;       // synchronous ordering: places of its queue
+  ms confirm_after{50};                          // what is confirmed in this time goes to its lane together
+  std::size_t confirmations_max = 32'768;        // gathered meanwhile; past it they are left to the sweep
   // A broker that has not confirmed by then is slow: durability on the lane's replicas is asked for. 0: never ask.
   ms replicas_after{300};
 

@@ -15,6 +15,13 @@ struct LaneDesk::Durable {
   std::atomic<bool> replicas_asked{false};
 };
 
+struct LaneDesk::SlowBroker {
+  LaneDesk& desk;
+  std::shared_ptr<Durable> durable;
+  [[nodiscard]] bool over() const noexcept { return durable->call->answered(); }
+  void ring() const { desk.ask_replicas(durable); }
+};
+
 namespace {
 
 // What an undrained lane does not know enough to say: the buyer may have a ticket of an older generation (P4).
@@ -37,7 +44,14 @@ bool denies(Decision decision) noexcept {
 
 LaneDesk::LaneDesk(const Ports& ports, const Config& config, const Gate& gate, ItemCopies& copies, Relay& relay,
                    StealDesk& steals, Alarms& alarms)
-    : ports_{ports}, config_{config}, gate_{gate}, copies_{copies}, relay_{relay}, steals_{steals}, alarms_{alarms} {}
+    : ports_{ports},
+      config_{config},
+      gate_{gate},
+      copies_{copies},
+      relay_{relay},
+      steals_{steals},
+      alarms_{alarms},
+      turns_{config.round_lanes_max, [this](const ServerTurns::Turn& turn) { take_turn(turn); }} {}
 
 void LaneDesk::ask(CallPtr call) {
   if (call->tries++ >= config_.tries_max) return call->answer_busy();
@@ -51,47 +65,58 @@ void LaneDesk::ask(CallPtr call) {
       return call->answer_busy();
     }
     lane.waiting.push_back(std::move(call));
+    if (lane.in_turn) return;
+    lane.in_turn = true;
   }
-  pump(item, index);
+  turns_.join(item->copy()->lane(index).run_id, item, index);
 }
 
-// Sends what waits while no call is under way.
-void LaneDesk::pump(const ItemPtr& item, model::LaneIndex index) {
-  LaneState& lane = item->lanes[index];
-  for (;;) {
-    std::vector<CallPtr> batch = next_batch(lane);
-    if (batch.empty()) return;
-    send(item, index, std::move(batch));
-  }
+// The lane's turn: sends what waits, at most one call's.
+void LaneDesk::take_turn(const ServerTurns::Turn& turn) {
+  std::vector<CallPtr> batch = next_batch(turn.item->lanes[turn.lane]);
+  if (batch.empty()) return end_turn(turn);
+  send(turn, std::move(batch));
 }
 
-// Empty: a call is under way, or nothing waits. What its deadline has answered meanwhile is not asked for any more.
-std::vector<CallPtr> LaneDesk::next_batch(LaneState& lane) {
+// Back into the line of the server that has the lane by now, if anything waits; then the turn is given back.
+void LaneDesk::end_turn(const ServerTurns::Turn& turn) {
+  LaneState& lane = turn.item->lanes[turn.lane];
+  bool again = false;
+  {
+    const std::scoped_lock lock{lane.mutex};
+    again = !lane.waiting.empty();
+    lane.in_turn = again;
+  }
+  if (again) turns_.join(turn.item->copy()->lane(turn.lane).run_id, turn.item, turn.lane);
+  turns_.leave(turn);
+}
+
+// Empty: nothing waits. What its deadline has answered meanwhile is not asked for any more.
+std::vector<CallPtr> LaneDesk::next_batch(LaneState& lane) const {
   std::vector<CallPtr> batch;
   const std::scoped_lock lock{lane.mutex};
-  if (lane.asking) return batch;
+  SECKILL_ASSERT(lane.in_turn, "a lane is asked in its turn");
+  batch.reserve(std::min(lane.waiting.size(), config_.asks_in_call_max));
   while (!lane.waiting.empty() && batch.size() < config_.asks_in_call_max) {
     if (!lane.waiting.front()->answered()) batch.push_back(std::move(lane.waiting.front()));
     lane.waiting.pop_front();
   }
-  lane.asking = !batch.empty();
   return batch;
 }
 
-void LaneDesk::send(const ItemPtr& item, model::LaneIndex index, std::vector<CallPtr> batch) {
-  LaneState& lane = item->lanes[index];
-  const CopyPtr copy = item->copy();
-  const store::LaneAuthorityRow& row = copy->lane(index);
+void LaneDesk::send(const ServerTurns::Turn& turn, std::vector<CallPtr> batch) {
+  const CopyPtr copy = turn.item->copy();
+  const store::LaneAuthorityRow& row = copy->lane(turn.lane);
   auto pass = gate_.enter();
   bool may_ask = pass && copies_.fresh(*copy) && row.state == store::LaneState::lane;
-  {
+  if (may_ask) {
+    LaneState& lane = turn.item->lanes[turn.lane];
     const std::scoped_lock lock{lane.mutex};
-    may_ask = may_ask && row.row.generation > lane.closed_here;
-    if (!may_ask) lane.asking = false;
+    may_ask = row.row.generation > lane.closed_here;
   }
   if (!may_ask) {
     for (const CallPtr& call : batch) call->answer_busy();
-    return;
+    return end_turn(turn);
   }
   std::vector<LaneAsk> asks;
   asks.reserve(batch.size());
@@ -105,16 +130,12 @@ void LaneDesk::send(const ItemPtr& item, model::LaneIndex index, std::vector<Cal
                     .fields = request.fields});
     call->ticket_possible.store(true, std::memory_order_release);
   }
-  ports_.scripts.admit(item->lane_key(index), copy->server(index), row.row.generation, std::move(asks),
-                       [this, item, index, asked = AskedLane{copy->server(index), row.undrained()},
+  ports_.scripts.admit(turn.item->lane_key(turn.lane), copy->server(turn.lane), row.row.generation, std::move(asks),
+                       [this, turn, asked = AskedLane{copy->server(turn.lane), row.undrained()},
                         batch = std::move(batch), pass = std::move(pass)](base::Result<LaneDecisions> answer) mutable {
-                         {
-                           LaneState& answered = item->lanes[index];
-                           const std::scoped_lock lock{answered.mutex};
-                           answered.asking = false;
-                         }
                          decided(asked, batch, answer);
-                         pump(item, index);
+                         batch.clear();  // what was answered is let go before more is begun
+                         end_turn(turn);
                        });
 }
 
@@ -137,10 +158,16 @@ void LaneDesk::decided(const AskedLane& lane, std::vector<CallPtr>& batch, base:
     return;
   }
   SECKILL_ASSERT(answer->decisions.size() == batch.size(), "a lane answers every ask");
-  for (std::size_t i = 0; i < batch.size(); ++i) work_off(batch[i], lane, std::move(answer->decisions[i]));
+  std::vector<Relay::Publication> together;
+  together.reserve(batch.size());
+  for (std::size_t i = 0; i < batch.size(); ++i) {
+    work_off(batch[i], lane, std::move(answer->decisions[i]), together);
+  }
+  relay_.publish(std::move(together));
 }
 
-void LaneDesk::work_off(const CallPtr& call, const AskedLane& lane, LaneDecision decision) {
+void LaneDesk::work_off(const CallPtr& call, const AskedLane& lane, LaneDecision decision,
+                        std::vector<Relay::Publication>& together) {
   using model::PurchaseAnswer;
   const bool has_ticket = decision.decision == Decision::admit || decision.decision == Decision::replay;
   if (!has_ticket) call->ticket_possible.store(false, std::memory_order_release);
@@ -174,11 +201,11 @@ void LaneDesk::work_off(const CallPtr& call, const AskedLane& lane, LaneDecision
   const bool durable = !admitted_now && (decision.published || (reply.ticket && !reply.ticket->live));
   if (durable) return call->answer(std::move(reply));
   if (!decision.intent) return call->answer_busy();
-  answer_when_durable(call, lane.server, std::move(*decision.intent), std::move(reply));
+  together.push_back(answer_when_durable(call, lane.server, std::move(*decision.intent), std::move(reply)));
 }
 
-void LaneDesk::answer_when_durable(const CallPtr& call, const LaneServer& server, model::OrderIntent intent,
-                                   AdmitReply reply) {
+Relay::Publication LaneDesk::answer_when_durable(const CallPtr& call, const LaneServer& server,
+                                                 model::OrderIntent intent, AdmitReply reply) {
   SECKILL_ASSERT(call->place.has_value(), "P9: an intent is published on a place taken before its lane was asked");
   auto durable = std::make_shared<Durable>();
   durable->call = call;
@@ -188,9 +215,11 @@ void LaneDesk::answer_when_durable(const CallPtr& call, const LaneServer& server
   call->place.reset();
   if (config_.replicas_after.count() > 0) {
     // Full: the deadline's alarm stands, and the broker may still confirm.
-    (void)alarms_.try_set(ports_.threads.now() + config_.replicas_after, [this, durable] { ask_replicas(durable); });
+    (void)alarms_.try_set(config_.replicas_after, SlowBroker{*this, durable});
   }
-  relay_.publish(std::move(intent), std::move(place), [this, durable](const Relayed& how) { relayed(durable, how); });
+  return {.intent = std::move(intent), .place = std::move(place), .done = [this, durable](const Relayed& how) {
+            relayed(durable, how);
+          }};
 }
 
 void LaneDesk::relayed(const std::shared_ptr<Durable>& durable, const Relayed& how) {
@@ -259,14 +288,18 @@ void LaneDesk::publish_all(std::vector<model::OrderIntent> intents, std::vector<
   const auto all = std::make_shared<All>();
   all->left = intents.size();
   all->done = std::move(done);
+  std::vector<Relay::Publication> together;
+  together.reserve(intents.size());
   for (model::OrderIntent& intent : intents) {
-    relay_.publish(std::move(intent), std::move(places.back()), [all](const Relayed& how) {
+    const auto one_done = [all](const Relayed& how) {
       // What landed as ended is no live ticket any more: the answer that named it would be wrong.
       if (!how.durable || (how.landed && model::is_ended(how.landed->state))) all->durable = false;
       if (all->left.fetch_sub(1) == 1) all->done(all->durable);
-    });
+    };
+    together.push_back({.intent = std::move(intent), .place = std::move(places.back()), .done = one_done});
     places.pop_back();
   }
+  relay_.publish(std::move(together));
 }
 
 }  // namespace seckill::admission::remote

@@ -7,7 +7,8 @@
 //   -------------------|-------------------------------------------------|-----------------------------------------------
 //   entering           | stopping, item unknown, copy old, lane closed,  | answered busy: nothing was taken
 //                      | overfull, no place in the relay, line full      |
-//   in the lane's line | a call is under way; goes with the next (≤ 64)  | asked; copy old by then: answered busy
+//   in the lane's line | a call of this lane is under way, or a round of | asked, with all that waits there (≤ 64);
+//                      | its server's (server_turns.hpp)                 | copy old by then: answered busy
 //   asked              | not executed (unavailable), closed, stale,      | answered busy; a stale copy is read again
 //                      | foreign                                         |
 //                      | unknown (timeout)                               | answered busy with the ticket: it may exist
@@ -48,6 +49,7 @@
 #include "admission/remote/gate.hpp"
 #include "admission/remote/item_copies.hpp"
 #include "admission/remote/relay.hpp"
+#include "admission/remote/server_turns.hpp"
 #include "admission/remote/steal_desk.hpp"
 
 namespace seckill::admission::remote {
@@ -68,17 +70,23 @@ class LaneDesk {
  private:
   struct Durable;
 
-  void pump(const ItemPtr& item, model::LaneIndex lane);
-  [[nodiscard]] std::vector<CallPtr> next_batch(LaneState& lane);
-  void send(const ItemPtr& item, model::LaneIndex lane, std::vector<CallPtr> batch);
+  struct SlowBroker;
+
+  void take_turn(const ServerTurns::Turn& turn);
+  void end_turn(const ServerTurns::Turn& turn);
+  [[nodiscard]] std::vector<CallPtr> next_batch(LaneState& lane) const;
+  void send(const ServerTurns::Turn& turn, std::vector<CallPtr> batch);
   // What the copy said of a lane when it was asked; its answer is of the same generation.
   struct AskedLane {
     LaneServer server;
     bool undrained = false;
   };
   void decided(const AskedLane& lane, std::vector<CallPtr>& batch, base::Result<LaneDecisions>& answer);
-  void work_off(const CallPtr& call, const AskedLane& lane, LaneDecision decision);
-  void answer_when_durable(const CallPtr& call, const LaneServer& server, model::OrderIntent intent, AdmitReply reply);
+  // What it admits, and replays not known durable, it adds to what is published together.
+  void work_off(const CallPtr& call, const AskedLane& lane, LaneDecision decision,
+                std::vector<Relay::Publication>& together);
+  [[nodiscard]] Relay::Publication answer_when_durable(const CallPtr& call, const LaneServer& server,
+                                                       model::OrderIntent intent, AdmitReply reply);
   void relayed(const std::shared_ptr<Durable>& durable, const Relayed& how);
   void ask_replicas(const std::shared_ptr<Durable>& durable);
   void refuse_by_limit(const CallPtr& call, LaneDecision decision);
@@ -90,6 +98,7 @@ class LaneDesk {
   Relay& relay_;
   StealDesk& steals_;
   Alarms& alarms_;
+  ServerTurns turns_;
 };
 
 }  // namespace seckill::admission::remote

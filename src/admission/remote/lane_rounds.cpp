@@ -128,11 +128,13 @@ void LaneRounds::sweep(const ItemPtr& item, const ItemCopy& copy, model::LaneInd
                                  std::move(answer));
   });
   if (!claimed) return;
+  std::vector<Relay::Publication> again;
   for (model::OrderIntent& intent : *claimed) {
-    if (places.empty()) return;  // an engine that gave more than asked: claimed again in the next round
-    relay_.publish(std::move(intent), std::move(places.back()), [](const Relayed&) {});
+    if (places.empty()) break;  // an engine that gave more than asked: claimed again in the next round
+    again.push_back({.intent = std::move(intent), .place = std::move(places.back()), .done = [](const Relayed&) {}});
     places.pop_back();
   }
+  relay_.publish(std::move(again));
 }
 
 void LaneRounds::note(const ItemPtr& item, const ItemCopy& copy, model::LaneIndex index,

@@ -1,7 +1,7 @@
 #include "admission/remote/relay.hpp"
 
 #include <algorithm>
-#include <map>
+#include <iterator>
 #include <utility>
 
 #include "base/assert.hpp"
@@ -26,14 +26,17 @@ Relay::Relay(const Ports& ports, const Config& config, const Gate& gate, RemoteI
       landing_changed_{ports.threads.make_signal()},
       places_{config.intents_unconfirmed_max},
       landing_places_{config.landing_waiting_max},
+      confirmations_{ports, config, gate, items, counters_.not_marked},
       lines_(config.partitions) {}
 
 void Relay::start() {
+  confirmations_.start();
   if (ports_.landing == nullptr) return;
   landing_thread_ = ports_.threads.start("relay-landing", [this] { run_landing(); });
 }
 
 void Relay::stop() {
+  stop_confirming();
   {
     const std::scoped_lock lock{mutex_};
     stopping_ = true;
@@ -53,31 +56,36 @@ std::optional<Places::Place> Relay::try_reserve() {
   return places_.try_take();
 }
 
-void Relay::publish(model::OrderIntent intent, Places::Place place, RelayDone done) {
-  const queue::Partition partition = partition_of(intent.lane, config_);
-  Pending pending{std::move(intent), std::move(place), std::move(done)};
+void Relay::publish(std::vector<Publication> together) {
+  if (together.empty()) return;
   if (synchronous()) {
     {
       const std::scoped_lock lock{mutex_};
       if (!stopping_) {
-        landing_.push_back(std::move(pending));
+        std::ranges::move(together, std::back_inserter(landing_));
         landing_changed_->notify_all();
         return;
       }
     }
-    return pending.done({});
+    for (Publication& one : together) one.done({});
+    return;
   }
+  std::vector<queue::Partition> partitions;  // few: a lane's intents are of one
   {
     const std::scoped_lock lock{mutex_};
-    lines_[partition].waiting.push_back(std::move(pending));
+    for (Publication& one : together) {
+      const queue::Partition partition = partition_of(one.intent.lane, config_);
+      if (std::ranges::find(partitions, partition) == partitions.end()) partitions.push_back(partition);
+      lines_[partition].waiting.push_back(std::move(one));
+    }
   }
-  pump(partition);
+  for (const queue::Partition partition : partitions) pump(partition);
 }
 
 // Sends what waits while the partition may have another message in flight.
 void Relay::pump(queue::Partition partition) {
   for (;;) {
-    std::vector<Pending> batch;
+    std::vector<Publication> batch;
     {
       const std::scoped_lock lock{mutex_};
       PartitionLine& line = lines_[partition];
@@ -94,12 +102,12 @@ void Relay::pump(queue::Partition partition) {
   }
 }
 
-void Relay::send(queue::Partition partition, std::vector<Pending> batch) {
+void Relay::send(queue::Partition partition, std::vector<Publication> batch) {
   std::vector<model::OrderIntent> intents;
   std::vector<Sent> sent;
   intents.reserve(batch.size());
   sent.reserve(batch.size());
-  for (Pending& one : batch) {
+  for (Publication& one : batch) {
     sent.push_back({one.intent.item, one.intent.lane, one.intent.ticket, std::move(one.place), std::move(one.done)});
     intents.push_back(std::move(one.intent));
   }
@@ -126,36 +134,21 @@ void Relay::published(queue::Partition partition, std::vector<Sent>& sent, queue
     case queue::Published::unknown: counters_.unknown += sent.size(); break;
   }
   const bool durable = how == queue::Published::confirmed;
-  std::map<std::pair<model::ItemKey, model::LaneIndex>, std::vector<model::Ticket>> by_lane;
+  std::vector<Confirmations::Confirmed> confirmed;
+  if (durable) confirmed.reserve(sent.size());
   for (Sent& one : sent) {
-    if (durable) by_lane[{one.item, one.lane}].push_back(one.ticket);
+    if (durable) confirmed.push_back({one.item, one.lane, one.ticket});
     one.done({.durable = durable, .landed = std::nullopt});
   }
-  sent.clear();  // places are free before anything waits for the lanes
-  for (auto& [lane, tickets] : by_lane) confirm_in_lane(lane.first, lane.second, std::move(tickets));
-}
-
-// Out of the stream, `published` in the mark. When it does not get through, the sweep publishes and confirms again. An
-// intent that never was in a stream (admission by database) has nothing to confirm: unknown tickets are skipped.
-void Relay::confirm_in_lane(const model::ItemKey& key, model::LaneIndex lane, std::vector<model::Ticket> tickets) {
-  const ItemPtr item = items_.find(key);
-  if (item == nullptr || lane >= item->lane_count) return;
-  const CopyPtr copy = item->copy();
-  if (copy->lane(lane).state != store::LaneState::lane) return;
-  auto pass = gate_.enter();
-  if (!pass) return;
-  const std::size_t count = tickets.size();
-  ports_.scripts.confirm_published(item->lane_key(lane), copy->server(lane), std::move(tickets),
-                                   [this, count, pass = std::move(pass)](const base::Result<LaneCode>& code) {
-                                     if (!code || *code != LaneCode::done) counters_.not_marked += count;
-                                   });
+  sent.clear();  // places are free before anything else begins
+  confirmations_.add(std::move(confirmed));
 }
 
 void Relay::run_landing() {
   std::unique_lock lock{mutex_};
   for (;;) {
     landing_changed_->wait(lock, [&] { return stopping_ || !landing_.empty(); });
-    std::vector<Pending> batch;
+    std::vector<Publication> batch;
     while (!landing_.empty() && batch.size() < base::limits::landing_batch_max) {
       batch.push_back(std::move(landing_.front()));
       landing_.pop_front();
@@ -164,7 +157,7 @@ void Relay::run_landing() {
     const bool stopping = stopping_;
     lock.unlock();
     if (stopping) {
-      for (Pending& one : batch) one.done({});
+      for (Publication& one : batch) one.done({});
     } else {
       land(std::move(batch));
     }
@@ -172,26 +165,26 @@ void Relay::run_landing() {
   }
 }
 
-void Relay::land(std::vector<Pending> batch) {
+void Relay::land(std::vector<Publication> batch) {
   // Landing wants a lane's records in the lane's order, which is the order they came in.
   std::vector<model::LaneRecord> records;
   records.reserve(batch.size());
-  for (const Pending& one : batch) records.emplace_back(one.intent);
+  for (const Publication& one : batch) records.emplace_back(one.intent);
   auto landed = ports_.landing->consume(records);
   if (!landed) {
     base::log::warn("synchronous ordering: {}", landed.error().text());
-    for (Pending& one : batch) one.done({});  // in their streams: the sweep offers them again
+    for (Publication& one : batch) one.done({});  // in their streams: the sweep offers them again
     return;
   }
   SECKILL_ASSERT(landed->size() == batch.size(), "the landing answers every intent");
-  std::map<std::pair<model::ItemKey, model::LaneIndex>, std::vector<model::Ticket>> by_lane;
+  std::vector<Confirmations::Confirmed> in_store;
   for (std::size_t i = 0; i < batch.size(); ++i) {
     const model::OrderIntent& intent = batch[i].intent;
     const store::Landed& how = (*landed)[i];
     bool durable = true;
     switch (how.as) {
       case store::LandedAs::ordered:
-      case store::LandedAs::already_live: by_lane[{intent.item, intent.lane}].push_back(intent.ticket); break;
+      case store::LandedAs::already_live: in_store.push_back({intent.item, intent.lane, intent.ticket}); break;
       case store::LandedAs::already_ended:
       case store::LandedAs::failed: release_then_confirm(intent.item, intent.ticket); break;
       case store::LandedAs::superseded: durable = false; break;
@@ -199,7 +192,7 @@ void Relay::land(std::vector<Pending> batch) {
     if (durable) ++counters_.landed;
     batch[i].done({.durable = durable, .landed = durable ? std::optional{how} : std::nullopt});
   }
-  for (auto& [lane, tickets] : by_lane) confirm_in_lane(lane.first, lane.second, std::move(tickets));
+  confirmations_.add(std::move(in_store));
 }
 
 void Relay::release_then_confirm(const model::ItemKey& key, const model::Ticket& ticket) {
@@ -212,7 +205,7 @@ void Relay::release_then_confirm(const model::ItemKey& key, const model::Ticket&
   if (!pass) return;
   ports_.scripts.release(item->lane_key(lane), copy->server(lane), ticket,
                          [this, key, lane, ticket, pass = std::move(pass)](const base::Result<LaneCode>& code) {
-                           if (code && *code == LaneCode::done) confirm_in_lane(key, lane, {ticket});
+                           if (code && *code == LaneCode::done) confirmations_.add({{key, lane, ticket}});
                          });
 }
 

@@ -1,6 +1,6 @@
 // The relay: from the lanes' streams to the queue. Publishes intents, at most so many messages a partition in flight;
 // what waits meanwhile goes together in the next message. When the broker has confirmed, the tickets' waiting answers
-// are released and the lanes are told (confirm_published).
+// are released and the lanes are told (confirmations.hpp).
 //
 //   outcome of a message        waiting answers      the intents
 //   confirmed                   durable              out of their streams, marks `published`
@@ -27,6 +27,7 @@
 #include <vector>
 
 #include "admission/remote/config.hpp"
+#include "admission/remote/confirmations.hpp"
 #include "admission/remote/gate.hpp"
 #include "admission/remote/places.hpp"
 #include "admission/remote/remote_item.hpp"
@@ -45,7 +46,7 @@ struct RelayCounters {
   std::atomic<std::uint64_t> refused{0};
   std::atomic<std::uint64_t> unknown{0};
   std::atomic<std::uint64_t> landed{0};      // synchronous ordering
-  std::atomic<std::uint64_t> not_marked{0};  // confirm_published did not get through: the sweep does it again
+  std::atomic<std::uint64_t> not_marked{0};  // their lanes were not told: the sweep does it again
 };
 
 class Relay {
@@ -53,37 +54,40 @@ class Relay {
   Relay(const Ports& ports, const Config& config, const Gate& gate, RemoteItems& items);
 
   void start();
+  // Tells the lanes what was confirmed so far, and none of what is confirmed from now on. Blocks. Before the gate
+  // closes.
+  void stop_confirming() { confirmations_.stop(); }
   // Stops the landing thread; what it has not landed is told not durable. Confirmations of the broker still come.
   void stop();
 
   // A place for one intent, taken before its lane is asked; nullopt: too many are unconfirmed, or nothing takes intents
   // now. The caller answers busy and has taken nothing.
   [[nodiscard]] std::optional<Places::Place> try_reserve();
-  // Publishes on a place; `done` is called exactly once. Cannot fail.
-  void publish(model::OrderIntent intent, Places::Place place, RelayDone done);
+  // An intent and the place it is published on; `done` is called exactly once.
+  struct Publication {
+    model::OrderIntent intent;
+    Places::Place place;
+    RelayDone done;
+  };
+  // What goes to one partition goes in one message, as far as that has room. Cannot fail.
+  void publish(std::vector<Publication> together);
 
   [[nodiscard]] std::size_t unconfirmed() const noexcept { return places_.taken(); }
   [[nodiscard]] const RelayCounters& counters() const noexcept { return counters_; }
 
  private:
-  struct Pending {
-    model::OrderIntent intent;
-    Places::Place place;
-    RelayDone done;
-  };
   struct Sent;
   struct PartitionLine {
-    std::deque<Pending> waiting;
+    std::deque<Publication> waiting;
     std::size_t in_flight = 0;  // messages
   };
 
   [[nodiscard]] bool synchronous() const;
   void pump(queue::Partition partition);
-  void send(queue::Partition partition, std::vector<Pending> batch);
+  void send(queue::Partition partition, std::vector<Publication> batch);
   void published(queue::Partition partition, std::vector<Sent>& sent, queue::Published how);
-  void confirm_in_lane(const model::ItemKey& item, model::LaneIndex lane, std::vector<model::Ticket> tickets);
   void run_landing();
-  void land(std::vector<Pending> batch);
+  void land(std::vector<Publication> batch);
   void release_then_confirm(const model::ItemKey& item, const model::Ticket& ticket);
 
   // Constant after construction.
@@ -96,10 +100,11 @@ class Relay {
   Places places_;
   Places landing_places_;
   RelayCounters counters_;
+  Confirmations confirmations_;
 
   std::mutex mutex_;
   std::vector<PartitionLine> lines_;  // by partition; under the mutex
-  std::deque<Pending> landing_;       // under the mutex
+  std::deque<Publication> landing_;   // under the mutex
   bool stopping_ = false;
   std::unique_ptr<base::Thread> landing_thread_;  // owned by start() and stop()
 };

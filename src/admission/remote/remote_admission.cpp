@@ -48,6 +48,7 @@ void RemoteAdmission::start() {
 }
 
 void RemoteAdmission::stop() {
+  relay_.stop_confirming();
   gate_.close();
   store_desk_.stop();
   recovery_.stop();
@@ -74,6 +75,16 @@ bool RemoteAdmission::open_here(const Known& known, model::LaneIndex index) cons
   return known.copy->lane(index).row.generation > lane.closed_here;
 }
 
+namespace {
+
+struct CallDeadline {
+  CallPtr call;
+  [[nodiscard]] bool over() const noexcept { return call->answered(); }
+  void ring() const { call->answer_busy(); }
+};
+
+}  // namespace
+
 void RemoteAdmission::admit(const AdmitRequest& request, AdmitDone done) {
   const auto busy = [&] { done({.answer = model::PurchaseAnswer::busy, .ticket = std::nullopt, .own = {}}); };
   auto pass = gate_.enter();
@@ -91,7 +102,7 @@ void RemoteAdmission::admit(const AdmitRequest& request, AdmitDone done) {
   const auto call =
       std::make_shared<AdmitCall>(request, item->item, lane, ticket, deadline, std::move(*pass), std::move(done));
   call->place = std::move(place);
-  if (!alarms_.try_set(deadline, [call] { call->answer_busy(); })) return call->answer_busy();
+  if (!alarms_.try_set(config_.call_deadline, CallDeadline{call})) return call->answer_busy();
   if (state == store::LaneState::store) return store_desk_.ask(call);
   desk_.ask(call);
 }
@@ -131,6 +142,10 @@ std::optional<model::Ticket> RemoteAdmission::ticket_of(const model::ItemKey& ke
 
 namespace {
 
+std::unexpected<base::Error> not_looked_up(const model::ItemKey& key, std::string cause) {
+  return base::fail(base::Errc::unavailable, "looking up tickets of " + key.text(), std::move(cause));
+}
+
 // One question that is answered once: by the lane and the relay, or by its deadline.
 template <typename Done>
 struct Lookup {
@@ -142,21 +157,26 @@ struct Lookup {
   }
 };
 
+template <typename Done>
+struct LookupDeadline {
+  std::shared_ptr<Lookup<Done>> lookup;
+  model::ItemKey item;
+  [[nodiscard]] bool over() const noexcept { return lookup->answered.load(std::memory_order_acquire); }
+  void ring() { lookup->answer(not_looked_up(item, "no answer in time")); }
+};
+
 }  // namespace
 
 void RemoteAdmission::look_up(const model::ItemKey& key, const model::BuyerId& buyer, std::optional<model::Ticket> only,
                               TicketsDone done) {
-  const auto fail = [key](std::string cause) {
-    return base::fail(base::Errc::unavailable, "looking up tickets of " + key.text(), std::move(cause));
-  };
+  const auto fail = [key](std::string cause) { return not_looked_up(key, std::move(cause)); };
   auto pass = gate_.enter();
   const auto item = known(key);
   if (!pass || !item) return done(fail("its lanes are not known here now"));
   const model::LaneIndex lane = model::lane_of(buyer.view(), item->item->lane_count);
   if (item->copy->lane(lane).state != store::LaneState::lane) return done(fail("its lane is not open"));
   const auto lookup = std::make_shared<Lookup<TicketsDone>>(std::move(done));
-  const auto late = [lookup, fail] { lookup->answer(fail("no answer in time")); };
-  if (!alarms_.try_set(ports_.threads.now() + config_.call_deadline, late))
+  if (!alarms_.try_set(config_.call_deadline, LookupDeadline{lookup, key}))
     return lookup->answer(fail("too many calls"));
   ports_.scripts.buyer_tickets(
       item->item->lane_key(lane), item->copy->server(lane), buyer,

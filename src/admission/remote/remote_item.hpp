@@ -38,7 +38,7 @@ struct LaneState {
   std::mutex mutex;
   // Buying: one call at a time, what comes meanwhile waits and goes in the next.
   std::deque<CallPtr> waiting;
-  bool asking = false;
+  bool in_turn = false;  // stands in its server's line, or has its turn; so it is whenever anything waits
   // The last exact reading, and when it was taken (Clock::steady_now).
   std::optional<LaneReading> reading;
   std::chrono::nanoseconds reading_at{};

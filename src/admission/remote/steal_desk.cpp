@@ -22,6 +22,15 @@ bool still_waits(const AdmitCall& call, std::uint32_t serial) {
   return call.steal_wait.load(std::memory_order_acquire) == serial;
 }
 
+struct WaitOver {
+  CallPtr call;
+  std::uint32_t serial = 0;
+  [[nodiscard]] bool over() const noexcept { return !still_waits(*call, serial); }
+  void ring() const {
+    if (stop_waiting(*call, serial)) call->answer_busy();
+  }
+};
+
 bool equal(const std::vector<LaneReading>& a, const std::vector<LaneReading>& b) {
   return std::ranges::equal(a, b, [](const LaneReading& x, const LaneReading& y) {
     return x.generation == y.generation && x.epoch == y.epoch && x.stock.available == y.stock.available;
@@ -98,10 +107,8 @@ void StealDesk::wait(CallPtr call) {
   }
   if (serial == 0) return call->answer_busy();
   changed_->notify_one();
-  const auto time_over = [call, serial] {
-    if (stop_waiting(*call, serial)) call->answer_busy();
-  };
-  if (!alarms_.try_set(ports_.threads.now() + config_.steal_wait, time_over)) time_over();
+  WaitOver wait_over{std::move(call), serial};
+  if (!alarms_.try_set(config_.steal_wait, wait_over)) wait_over.ring();
 }
 
 void StealDesk::run() {

@@ -136,7 +136,7 @@ void StoreDesk::publish(const CallPtr& call, const ItemCopy& copy) {
   Places::Place place = std::move(*call->place);
   call->place.reset();
   call->ticket_possible.store(true, std::memory_order_release);
-  relay_.publish(std::move(intent), std::move(place), [call](const Relayed& how) {
+  const auto landed = [call](const Relayed& how) {
     if (!how.durable) return call->answer_busy();
     AdmitReply reply{.answer = model::PurchaseAnswer::admitted, .ticket = call->queued_view(), .own = {}};
     if (how.landed) {
@@ -145,7 +145,10 @@ void StoreDesk::publish(const CallPtr& call, const ItemCopy& copy) {
       if (!reply.ticket->live) reply.answer = model::PurchaseAnswer::replayed;
     }
     call->answer(std::move(reply));
-  });
+  };
+  std::vector<Relay::Publication> one;
+  one.push_back({.intent = std::move(intent), .place = std::move(place), .done = landed});
+  relay_.publish(std::move(one));
 }
 
 }  // namespace seckill::admission::remote

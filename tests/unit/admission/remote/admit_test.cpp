@@ -20,9 +20,9 @@ TEST(RemoteAdmit, P5_admitted_is_said_only_when_the_broker_has_confirmed) {
   EXPECT_FALSE(told->reply);
   EXPECT_EQ(world.stock(0).held, 1);
   world.broker.answer_held(queue::Published::confirmed);
-  world.pass(1ms);
   ASSERT_TRUE(told->is(PurchaseAnswer::admitted));
   EXPECT_TRUE(told->reply->ticket->live);
+  world.pass(world.config.confirm_after + 1ms);
   EXPECT_TRUE(world.lane(0).intents.empty()) << "confirmed: out of the stream";
   EXPECT_EQ(world.buy(world.request(world.buyer(0))).answer, PurchaseAnswer::replayed);
   EXPECT_EQ(world.broker.published.size(), 1U) << "known published: nothing to publish again";
@@ -135,6 +135,23 @@ TEST(RemoteAdmit, P9_asks_that_meet_a_call_under_way_go_together_at_most_64_a_ca
   EXPECT_TRUE(std::ranges::all_of(told, [](const auto& one) { return one->is(PurchaseAnswer::admitted); }));
 }
 
+TEST(RemoteAdmit, P9_lanes_of_a_server_wait_for_its_round_and_one_lane_never_has_two_calls_under_way) {
+  RemoteWorld world{1'600, 3};
+  world.lanes.plan("admit", {Fault::held});
+  std::vector<std::shared_ptr<Told>> told;
+  for (int i = 0; i < 20; ++i) told.push_back(world.ask(world.request(world.buyer(static_cast<unsigned>(i % 3), i))));
+  EXPECT_EQ(world.lanes.admit_sizes, (std::vector<std::size_t>{1}));
+  world.lanes.plan("admit", {Fault::none, Fault::held, Fault::none});
+  world.lanes.let_go();
+  EXPECT_EQ(world.lanes.admit_sizes, (std::vector<std::size_t>{1, 7, 6, 6})) << "all that waited, a call for each lane";
+  told.push_back(world.ask(world.request(world.buyer(0, 50))));
+  EXPECT_EQ(world.lanes.admit_sizes.size(), 4U) << "one of them is not answered";
+  world.lanes.let_go();
+  world.pass(10ms);
+  EXPECT_EQ(world.lanes.admit_sizes, (std::vector<std::size_t>{1, 7, 6, 6, 1}));
+  EXPECT_TRUE(std::ranges::all_of(told, [](const auto& one) { return one->is(PurchaseAnswer::admitted); }));
+}
+
 TEST(RemoteAdmit, P9_a_full_line_and_a_full_relay_answer_busy_before_anything_is_taken) {
   Config config = without_replicas();
   config.asks_waiting_max = 3;
@@ -184,7 +201,7 @@ TEST(RemoteAdmit, limit_reached_names_own_tickets_only_when_they_are_durable) {
   ASSERT_TRUE(told->is(PurchaseAnswer::limit_reached));
   ASSERT_EQ(told->reply->own.size(), 1U);
   EXPECT_EQ(told->reply->own[0].units, 3);
-  world.pass(1ms);
+  world.pass(world.config.confirm_after + 1ms);
   EXPECT_EQ(world.buy(world.request(world.buyer(0), 1, "r3")).own.size(), 1U) << "at once, when published";
 }
 
@@ -295,6 +312,20 @@ TEST(RemoteAdmit, not_started_is_answered_early_to_everybody) {
   world.pass(1'500ms);
   EXPECT_EQ(world.admission->early_answer(world.item, std::nullopt, 1), std::nullopt) << "he might hold a mark";
   EXPECT_EQ(world.buy(world.request(world.buyer(0))).answer, PurchaseAnswer::ended);
+}
+
+TEST(RemoteAdmit, stop_answers_full_lines_and_sends_none_of_them) {
+  Config config = without_replicas();
+  config.asks_waiting_max = 70;
+  RemoteWorld world{1'600, 2, config};
+  world.lanes.plan("admit", {Fault::held});
+  std::vector<std::shared_ptr<Told>> told;
+  for (int i = 0; i < 140; ++i) told.push_back(world.ask(world.request(world.buyer(static_cast<unsigned>(i % 2), i))));
+  world.kernel.after(200ms, [&] { world.lanes.let_go(); });
+  world.admission->stop();
+  EXPECT_TRUE(std::ranges::all_of(told, [](const auto& one) { return one->is(PurchaseAnswer::busy); }));
+  EXPECT_EQ(world.lanes.admit_sizes, (std::vector<std::size_t>{1}));
+  EXPECT_EQ(world.stock(0).held + world.stock(1).held, 1) << "what was asked was taken: unknown, not failed";
 }
 
 TEST(RemoteAdmit, stop_answers_who_waits_and_waits_for_what_is_under_way) {

@@ -26,6 +26,37 @@ TEST(RemoteRelay, what_waits_while_messages_are_in_flight_goes_in_one_message_of
   for (const auto& one : told) EXPECT_TRUE(one->is(PurchaseAnswer::admitted));
 }
 
+TEST(RemoteRelay, what_is_confirmed_within_a_short_while_is_told_to_each_lane_in_one_call) {
+  RemoteWorld world{160, 2, quick_broker_only()};
+  for (int i = 0; i < 6; ++i) world.buy(world.request(world.buyer(static_cast<unsigned>(i % 2), i)));
+  EXPECT_EQ(world.lanes.calls["confirm_published"], 0);
+  EXPECT_EQ(world.lane(0).intents.size() + world.lane(1).intents.size(), 6U);
+  world.pass(world.config.confirm_after + 1ms);
+  EXPECT_EQ(world.lanes.calls["confirm_published"], 2);
+  EXPECT_TRUE(world.lane(0).intents.empty() && world.lane(1).intents.empty());
+}
+
+TEST(RemoteRelay, a_node_that_stops_tells_the_lanes_what_was_confirmed_so_far) {
+  RemoteWorld world{160, 2, quick_broker_only()};
+  world.buy(world.request(world.buyer(0)));
+  EXPECT_EQ(world.lane(0).intents.size(), 1U);
+  world.admission->stop();
+  EXPECT_TRUE(world.lane(0).intents.empty());
+}
+
+TEST(RemoteRelay, P9_past_the_bound_of_what_is_gathered_confirmations_are_left_to_the_sweep) {
+  Config config = quick_broker_only();
+  config.confirmations_max = 1;
+  RemoteWorld world{160, 2, config};
+  world.buy(world.request(world.buyer(0)));
+  world.buy(world.request(world.buyer(0, 1)));
+  world.pass(world.config.confirm_after + 1ms);
+  EXPECT_EQ(world.lane(0).intents.size(), 1U);
+  EXPECT_EQ(world.admission->relay().counters().not_marked, 1U);
+  world.pass(5s);
+  EXPECT_TRUE(world.lane(0).intents.empty());
+}
+
 TEST(RemoteSweep, P6_an_intent_whose_publisher_crashed_is_published_by_another_node) {
   RemoteWorld world{16, 2, quick_broker_only()};
   // Taken by a node that died before it published.
@@ -309,6 +340,7 @@ TEST(RemoteSynchronous, P5_intents_land_in_this_process_and_the_answer_waits_for
   EXPECT_EQ(reply.ticket->state, model::TicketState::ordered);
   EXPECT_EQ(world.tables.orders.size(), 1U);
   EXPECT_TRUE(world.broker.published.empty());
+  world.pass(world.config.confirm_after + 1ms);
   EXPECT_TRUE(world.lane(0).intents.empty());
   world.landing.down = true;
   const AdmitReply busy = world.buy(world.request(world.buyer(0, 1)));
