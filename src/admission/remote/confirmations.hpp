@@ -2,7 +2,7 @@
 // together: a call for each message would cost a lane's server more than the admissions that the message carries.
 //
 // Until a lane is told, a replay or a look at the ticket publishes it once more, which the landing counts as a
-// duplicate; the sweep looks only at intents a hundred times older. What does not get through is done by the sweep.
+// duplicate; the sweep looks only at intents that are older by far. What does not get through is done by the sweep.
 //
 // Threads: add() from any; one of its own.
 #pragma once
