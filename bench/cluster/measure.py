@@ -129,11 +129,11 @@ class Bench:
         before: dict[str, float] = {}
 
         def begun() -> None:
-            before.update(cluster.cpu(), calls=cluster.metric("seckill_redis_calls_total"))
+            before.update(cluster.cpu(), **cluster.counts())
 
         peak = self.crowd(cluster, 16_000 * seconds, begun, seconds=seconds, connections=256)
         ended = time.monotonic()
-        used, calls = cluster.cpu(), cluster.metric("seckill_redis_calls_total") - before["calls"]
+        used, counts = cluster.cpu(), {name: value - before[name] for name, value in cluster.counts().items()}
         used["generator"] = peak["generator_cpu"]
         won, wall = peak.get("status_202", 0), peak["wall"]
         print(f"# closed loop, 256 connections: {shown(peak)}")
@@ -141,7 +141,8 @@ class Bench:
         print(f"cluster_landed_s {time.monotonic() - ended:.1f} s after the last request until all orders were seen to have landed")
         self.say_cpu(before, used, won)
         print(f"cluster_admitted_per_s {won / wall:.0f} 1/s, everything on the same cores")
-        print(f"redis_calls_per_admission {calls / max(won, 1):.3f} calls of the api node")
+        print(f"redis_calls_per_admission {counts['calls'] / max(won, 1):.3f} calls of the api node")
+        print(f"# intents in a message: {counts['intents'] / max(counts['messages'], 1):.1f}")
         half = won / wall / 2
         calm = self.crowd(cluster, int(half * seconds), rate=half, seconds=seconds * 2, connections=512)
         print(f"# open loop at half the rate, {half:.0f}/s: {shown(calm)}")
@@ -315,8 +316,9 @@ class Running:
             time.sleep(0.2)
         time.sleep(1.5)  # until nodes have copied what the leader opened
 
-    def metric(self, name: str) -> float:
-        return self.admin.metric(name)
+    def counts(self) -> dict[str, float]:
+        return {"calls": self.admin.metric("seckill_redis_calls_total"), "intents": self.admin.metric("seckill_publisher_intents_total"),
+                "messages": self.admin.metric("seckill_publisher_messages_total")}
 
     def cpu(self) -> dict[str, float]:
         used: dict[str, float] = {}

@@ -23,10 +23,14 @@ local available, held, marks, tickets, intents = tonumber(v[3]), tonumber(v[4]),
 if not is_whole(1, marks, tickets, intents) then return {'closed'} end
 if v[2] ~= generation then return {'stale'} end
 
-local buyers = {}
-for i = 1, asks do buyers[i] = ARGV[i * 6 - 4] end
+local buyers, indexes = {}, {}
+for i = 1, asks do
+  buyers[i] = ARGV[i * 6 - 4]
+  indexes[i] = index_of(ARGV[i * 6 - 2])
+end
 local known = {}
 for i, mark in ipairs(call('HMGET', KEYS[2], unpack(buyers))) do known[buyers[i]] = mark end
+local owners = call('HMGET', KEYS[3], unpack(indexes))
 
 local now = now_ms()
 local now_text = whole(now)
@@ -67,7 +71,7 @@ for i = 1, asks do
     answer = mark and {-1, mark} or -1
   end
   if not answer and available < units then answer = 0 end
-  if not answer and (taken[ticket] or call('HEXISTS', KEYS[3], index_of(ticket)) == 1) then
+  if not answer and (owners[i] or taken[ticket]) then
     answer = -9  -- another buyer's ticket: no derivation gives it twice, and no lane holds it twice
   end
   if not answer then
@@ -80,7 +84,7 @@ for i = 1, asks do
       changed[#changed + 1] = buyer
     end
     taken[ticket] = true
-    new_tickets[#new_tickets + 1] = index_of(ticket)
+    new_tickets[#new_tickets + 1] = indexes[i]
     new_tickets[#new_tickets + 1] = buyer
     claims[#claims + 1] = now_text
     claims[#claims + 1] = ticket
