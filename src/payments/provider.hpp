@@ -28,6 +28,7 @@ inline constexpr std::size_t headers_max = 64;
 inline constexpr std::size_t header_value_bytes_max = 8 * 1024;
 inline constexpr std::size_t provider_id_bytes_max = 64;  // order, transaction, refund and merchant numbers
 inline constexpr std::size_t notice_id_bytes_max = 128;
+inline constexpr std::size_t code_bytes_max = 64;
 inline constexpr base::UtcMs signature_age_ms_max = 5 * 60'000;  // either way, for clocks that differ
 
 struct Header {
@@ -133,7 +134,7 @@ enum class QueryState : std::uint8_t {
 struct QueryAnswer {
   QueryState state = QueryState::unknown;
   std::optional<Notice> notice;
-  std::string code;  // the provider's own, for people; printable and short
+  std::string code;  // the provider's own, for people: printable, at most code_bytes_max
 };
 
 enum class CloseState : std::uint8_t {

@@ -45,6 +45,11 @@ bool is_id(std::string_view text, std::size_t bytes_max) noexcept {
          std::ranges::all_of(text, [](char c) { return c > ' ' && c <= '~'; });
 }
 
+std::string short_code(std::string_view text) {
+  // Of what it cuts, printable() keeps as much as asked for, and adds three dots.
+  return text.size() <= code_bytes_max && is_id(text) ? std::string{text} : base::printable(text, code_bytes_max - 3);
+}
+
 std::optional<base::UtcMs> parse_seconds(std::string_view text) noexcept {
   const auto seconds = base::parse_decimal(text);
   if (!seconds || *seconds >= year_10000_s) return std::nullopt;

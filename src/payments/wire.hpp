@@ -25,6 +25,9 @@ namespace seckill::payments {
 // 1 to `bytes_max` visible ASCII characters: what every number of a provider is made of, and safe in a log.
 [[nodiscard]] bool is_id(std::string_view text, std::size_t bytes_max = provider_id_bytes_max) noexcept;
 
+// A provider's word for what went wrong, for people and a column of code_bytes_max: what is longer is cut.
+[[nodiscard]] std::string short_code(std::string_view text);
+
 // Seconds since 1970 as decimal digits, as milliseconds; nullopt for anything else or more than year 9999.
 [[nodiscard]] std::optional<base::UtcMs> parse_seconds(std::string_view text) noexcept;
 

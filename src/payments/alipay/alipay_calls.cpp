@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 
-#include "base/text.hpp"
 #include "payments/alipay/alipay_provider.hpp"
 #include "payments/wire.hpp"
 #include "payments/yuan.hpp"
@@ -61,7 +60,7 @@ std::optional<Fields> answered(const std::vector<RsaPublicKey>& keys, std::strin
 
 std::string sub_code_of(const Fields& node) {
   const std::string_view sub_code = node.text("sub_code");
-  return base::printable(sub_code.empty() ? node.text("code") : sub_code, 64);
+  return short_code(sub_code.empty() ? node.text("code") : sub_code);
 }
 
 std::optional<Notice> payment_of(const Fields& node, std::string_view seller_id) {

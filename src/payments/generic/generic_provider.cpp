@@ -80,7 +80,7 @@ std::optional<Fields> answered(const Config& config, std::string_view type, cons
   return data;
 }
 
-std::string code_of(const Fields& data) { return base::printable(data.text("code"), 64); }
+std::string code_of(const Fields& data) { return short_code(data.text("code")); }
 
 RefundAnswer refund_answer(const std::optional<Fields>& data, const Refund& refund, bool asked_only) {
   if (!data || data->text("out_trade_no") != refund.out_trade_no || data->text("refund_id") != refund.refund_id) {

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 
-#include "base/text.hpp"
 #include "payments/form.hpp"
 #include "payments/wechat/wechat_content.hpp"
 #include "payments/wechat/wechat_provider.hpp"
@@ -24,9 +23,7 @@ constexpr std::array<std::string_view, 6> final_refund_codes{"USER_ACCOUNT_ABNOR
 struct Genuine {
   int status = 0;
   std::optional<Fields> content;  // none for an empty body
-  [[nodiscard]] std::string code() const {
-    return content ? base::printable(content->text("code"), 64) : std::string{};
-  }
+  [[nodiscard]] std::string code() const { return content ? short_code(content->text("code")) : std::string{}; }
 };
 
 std::optional<Genuine> genuine(const std::vector<PlatformKey>& keys, const CallAnswer& answer, base::UtcMs now) {

@@ -168,6 +168,18 @@ TEST(Headers, two_of_one_name_are_none) {
   EXPECT_EQ(header_of(headers, "long"), std::nullopt);
 }
 
+TEST(ShortCode, is_printable_and_fits_its_column) {
+  EXPECT_EQ(short_code("ACQ.TRADE_NOT_EXIST"), "ACQ.TRADE_NOT_EXIST");
+  EXPECT_EQ(short_code(std::string(64, 'x')), std::string(64, 'x'));
+  EXPECT_EQ(short_code(std::string(65, 'x')), std::string(61, 'x') + "...");
+  EXPECT_EQ(short_code("a\nb"), "a?b");
+  EXPECT_EQ(short_code(""), "");
+}
+
+RC_GTEST_PROP(ShortCode, never_exceeds_its_column, (const std::string& text)) {
+  RC_ASSERT(short_code(text + text + text).size() <= code_bytes_max);
+}
+
 TEST(ChinaTime, is_eight_hours_ahead) {
   EXPECT_EQ(alipay::parse_china_time("2026-11-11 10:00:00"), vectors_now);
   EXPECT_EQ(alipay::parse_china_time("2026-11-11 10:00:00.320"), vectors_now + 320);
