@@ -22,7 +22,7 @@ TEST(RemoteAdmit, P5_admitted_is_said_only_when_the_broker_has_confirmed) {
   world.broker.answer_held(queue::Published::confirmed);
   ASSERT_TRUE(told->is(PurchaseAnswer::admitted));
   EXPECT_TRUE(told->reply->ticket->live);
-  world.pass(world.config.confirm_after + 1ms);
+  world.pass(2 * world.config.confirm_after);
   EXPECT_TRUE(world.lane(0).intents.empty()) << "confirmed: out of the stream";
   EXPECT_EQ(world.buy(world.request(world.buyer(0))).answer, PurchaseAnswer::replayed);
   EXPECT_EQ(world.broker.published.size(), 1U) << "known published: nothing to publish again";
@@ -201,7 +201,7 @@ TEST(RemoteAdmit, limit_reached_names_own_tickets_only_when_they_are_durable) {
   ASSERT_TRUE(told->is(PurchaseAnswer::limit_reached));
   ASSERT_EQ(told->reply->own.size(), 1U);
   EXPECT_EQ(told->reply->own[0].units, 3);
-  world.pass(world.config.confirm_after + 1ms);
+  world.pass(2 * world.config.confirm_after);
   EXPECT_EQ(world.buy(world.request(world.buyer(0), 1, "r3")).own.size(), 1U) << "at once, when published";
 }
 

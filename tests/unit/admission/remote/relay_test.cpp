@@ -31,7 +31,7 @@ TEST(RemoteRelay, what_is_confirmed_within_a_short_while_is_told_to_each_lane_in
   for (int i = 0; i < 6; ++i) world.buy(world.request(world.buyer(static_cast<unsigned>(i % 2), i)));
   EXPECT_EQ(world.lanes.calls["confirm_published"], 0);
   EXPECT_EQ(world.lane(0).intents.size() + world.lane(1).intents.size(), 6U);
-  world.pass(world.config.confirm_after + 1ms);
+  world.pass(2 * world.config.confirm_after);
   EXPECT_EQ(world.lanes.calls["confirm_published"], 2);
   EXPECT_TRUE(world.lane(0).intents.empty() && world.lane(1).intents.empty());
 }
@@ -50,7 +50,7 @@ TEST(RemoteRelay, P9_past_the_bound_of_what_is_gathered_confirmations_are_left_t
   RemoteWorld world{160, 2, config};
   world.buy(world.request(world.buyer(0)));
   world.buy(world.request(world.buyer(0, 1)));
-  world.pass(world.config.confirm_after + 1ms);
+  world.pass(2 * world.config.confirm_after);
   EXPECT_EQ(world.lane(0).intents.size(), 1U);
   EXPECT_EQ(world.admission->relay().counters().not_marked, 1U);
   world.pass(5s);
@@ -340,7 +340,7 @@ TEST(RemoteSynchronous, P5_intents_land_in_this_process_and_the_answer_waits_for
   EXPECT_EQ(reply.ticket->state, model::TicketState::ordered);
   EXPECT_EQ(world.tables.orders.size(), 1U);
   EXPECT_TRUE(world.broker.published.empty());
-  world.pass(world.config.confirm_after + 1ms);
+  world.pass(2 * world.config.confirm_after);
   EXPECT_TRUE(world.lane(0).intents.empty());
   world.landing.down = true;
   const AdmitReply busy = world.buy(world.request(world.buyer(0, 1)));
