@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <map>
 #include <utility>
+#include <vector>
 
 #include "base/log.hpp"
 
@@ -21,16 +24,21 @@ base::Result<CopyPtr> ItemCopies::read(const model::ItemKey& key) {
   const std::chrono::nanoseconds asked_at = ports_.clock.steady_now();
   auto authority = ports_.authority.item_authority(key);
   if (!authority) return std::unexpected(std::move(authority.error()));
-  const model::SaleItem* item = authority->sale.find(key.sku);
+  return copy_of(key, std::move(*authority), asked_at);
+}
+
+base::Result<CopyPtr> ItemCopies::copy_of(const model::ItemKey& key, store::ItemAuthority authority,
+                                          std::chrono::nanoseconds asked_at) {
+  const model::SaleItem* item = authority.sale.find(key.sku);
   if (item == nullptr) {
     return base::fail(base::Errc::not_found, "copying item " + key.text(), "its sale does not have it");
   }
-  if (authority->lanes.empty()) {
+  if (authority.lanes.empty()) {
     return base::fail(base::Errc::refused, "copying item " + key.text(), "it has no lanes: preload the sale first");
   }
-  const model::ItemTerms terms = model::terms_of(authority->sale, *item);
+  const model::ItemTerms terms = model::terms_of(authority.sale, *item);
   return std::make_shared<const ItemCopy>(
-      ItemCopy{.authority = std::move(*authority), .terms = terms, .read_at = asked_at});
+      ItemCopy{.authority = std::move(authority), .terms = terms, .read_at = asked_at});
 }
 
 base::Status ItemCopies::watch(const model::ItemKey& key) {
@@ -61,22 +69,39 @@ void ItemCopies::unwatch(const model::ItemKey& key) {
 }
 
 void ItemCopies::refresh_all() {
-  for (const ItemPtr& item : items_.all()) {
+  std::map<model::SaleId, std::vector<ItemPtr>> by_sale;
+  for (const ItemPtr& item : items_.all()) by_sale[item->key.sale].push_back(item);
+  for (const auto& [sale, items] : by_sale) {
     if (reader_.stopping()) return;
-    const auto copy = read(item->key);
-    if (!copy) {
-      // The copy ages, and past its lease admissions are busy: nothing else is to be done about it here.
-      if (!std::exchange(failing_, true)) base::log::warn("copies of items grow old: {}", copy.error().text());
-      continue;
+    const std::chrono::nanoseconds asked_at = ports_.clock.steady_now();
+    auto authorities = ports_.authority.sale_authority(sale);
+    for (const ItemPtr& item : items) {
+      if (!authorities) {
+        refreshed(item, std::unexpected(authorities.error()));
+        continue;
+      }
+      const auto found = std::ranges::find(*authorities, item->key.sku, &store::ItemAuthority::sku);
+      refreshed(item, found == authorities->end()
+                          ? base::Result<CopyPtr>{base::fail(base::Errc::not_found, "copying item " + item->key.text(),
+                                                             "its sale does not have it")}
+                          : copy_of(item->key, std::move(*found), asked_at));
     }
-    if (std::exchange(failing_, false)) base::log::info("copies of items are fresh again");
-    if ((*copy)->authority.lanes.size() != item->lane_count) {
-      base::log::error("copying item {}: its number of lanes changed, which is fixed for the sale", item->key.text());
-      continue;
-    }
-    item->set_copy(*copy);
-    install_terms(item, **copy);
   }
+}
+
+void ItemCopies::refreshed(const ItemPtr& item, const base::Result<CopyPtr>& copy) {
+  if (!copy) {
+    // The copy ages, and past its lease admissions are busy: nothing else is to be done about it here.
+    if (!std::exchange(failing_, true)) base::log::warn("copies of items grow old: {}", copy.error().text());
+    return;
+  }
+  if (std::exchange(failing_, false)) base::log::info("copies of items are fresh again");
+  if ((*copy)->authority.lanes.size() != item->lane_count) {
+    base::log::error("copying item {}: its number of lanes changed, which is fixed for the sale", item->key.text());
+    return;
+  }
+  item->set_copy(*copy);
+  install_terms(item, **copy);
 }
 
 // A lane that is not known to have the terms is told them, without waiting: a lane that does not answer must not make

@@ -44,7 +44,10 @@ class ItemCopies {
 
  private:
   base::Result<CopyPtr> read(const model::ItemKey& item);
-  void refresh_all();
+  static base::Result<CopyPtr> copy_of(const model::ItemKey& item, store::ItemAuthority authority,
+                                       std::chrono::nanoseconds asked_at);
+  void refresh_all();  // one reading a sale
+  void refreshed(const ItemPtr& item, const base::Result<CopyPtr>& copy);
   void install_terms(const ItemPtr& item, const ItemCopy& copy);
 
   const Ports& ports_;
