@@ -175,7 +175,7 @@ class Desk(ClusterScenario):
     """What an operator changes on one node reaches the other with its next copy: until then it may refuse by what it knew."""
 
     def come_back(self, sale, units, clients, within=20):
-        """Buyers come again, refused or not, until so many have a ticket; then one more finds nothing left."""
+        """Other buyers come until so many have a ticket."""
         pairs = []
         end = time.monotonic() + within
         while len(pairs) < units and time.monotonic() < end:
